@@ -34,7 +34,7 @@ from calibration.look.intervals import (
 )
 from calibration.look.outliers import outliers
 from calibration.look.stacking import Stack, stacks_of
-from calibration.look.tasks import active_tasks
+from calibration.look.tasks import Active, active_of, active_tasks
 from calibration.samples import Recording
 from sim.scenario import RecordedSpec
 from sim.scenario.calibrate import recorded_metrics
@@ -68,6 +68,7 @@ class System:
     blocked: float | None
     uninterruptible: float | None
     active: float | None = None  # tasks that made the load average, from its own steps
+    tasks: Active | None = None  # the same with its error; without a load average from samples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +227,7 @@ def _system(source: Source) -> System:
         blocked=_mean(source.recordings, "procs_blocked"),
         uninterruptible=_mean(source.recordings, "procs_uninterruptible"),
         active=active_tasks(source.recordings),
+        tasks=active_of(source.recordings),
     )
 
 

@@ -3,7 +3,8 @@
 Models: undoing the smoothing of a load average.
 Linux counterpart: kernel/sched/loadavg.c: calc_global_load, every LOAD_FREQ (5 s and a tick).
 Invariants: nothing is assumed of what the tasks are; an average that never changed is where it
-would settle, and says how many there are by itself.
+would settle, and says how many there are by itself; the error has both what is printed and how the
+number of tasks itself scattered.
 Left out: the averages over 5 and 15 minutes, which move too little in a recording; tickless CPUs,
 whose updates are made up for later.
 
@@ -12,27 +13,58 @@ Every 5 s an average y becomes y e + n (1 - e), e = exp(-5 / 60), with n tasks. 
 were active on average, the later ones counting a little more. y is printed in hundredths: over two
 updates n is known to 0.01 / (1 - e^2) = 0.07.
 By hand: 2.00 that is 2.79 after 12 updates: e^12 = 0.368, n = (2.79 - 0.74) / 0.632 = 3.25.
+
+Each single update tells its number too, to 0.05 (two roundings of 0.01 / sqrt(12), over 1 - e). So
+the numbers' scatter s over k updates is known, and their mean to s / sqrt(k). By hand: numbers 1,
+5, 3 and 3 have s = 1.6: their mean is 3 to 0.8.
+Without a load average the samples of /proc/stat tell (vmstat's r and b): those that run or wait for
+a CPU, and those asleep in I/O. Who sleeps uninterruptibly outside I/O (for a journal's commit) is
+not in them: they are the fewest that there can be.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean, stdev
 from typing import Final
 
 from calibration.samples import Recording
 
 UPDATE_S: Final = 5.0  # LOAD_FREQ
 PERIOD_S: Final = 60.0  # of the first average
+PRINTED: Final = 0.01  # of an average
+ROUNDING: Final = PRINTED / 12**0.5  # its standard deviation
+LOAD_AVERAGE: Final = "load average"
+SAMPLES: Final = "tasks that run or wait for I/O, at the samples"
+_SAMPLED: Final = ("procs_blocked", "procs_uninterruptible")
 
 
-def active_tasks(recordings: Sequence[Recording]) -> float | None:
-    """Return the mean number of active tasks while the recordings lasted; None: no load average.
+@dataclass(frozen=True, kw_only=True)
+class Active:
+    """The mean number of active tasks, its standard error (None: of one sample), what told it."""
+
+    mean: float
+    error: float | None
+    source: str
+
+
+def active_of(recordings: Sequence[Recording]) -> Active | None:
+    """Return the active tasks while the recordings lasted; None if nothing tells.
 
     Of several recordings the one with most averages tells: they are of the same time.
     """
-    series = [_averages(one) for one in recordings]
+    series = [_series(one, "load1") for one in recordings]
     longest = max(series, key=len, default=[])
-    return tasks_of(longest) if longest else None
+    if not longest:
+        return _sampled(recordings)
+    return Active(mean=tasks_of(longest), error=_error(longest), source=LOAD_AVERAGE)
+
+
+def active_tasks(recordings: Sequence[Recording]) -> float | None:
+    """Return the mean number of active tasks by the load average; None: there is none."""
+    found = active_of(recordings)
+    return found.mean if found is not None and found.source == LOAD_AVERAGE else None
 
 
 def tasks_of(averages: Sequence[tuple[float | None, float]]) -> float:
@@ -40,13 +72,30 @@ def tasks_of(averages: Sequence[tuple[float | None, float]]) -> float:
 
     How many updates lie between is counted between the first and the last step that is seen.
     """
-    steps = [(a, b) for a, b in pairwise(averages) if a[1] != b[1]]
-    if not steps or any(time_s is None for time_s, _y in averages):
+    steps = _steps(averages)
+    if not steps:
         return averages[-1][1]
     (_before_s, before), (first_s, _first) = steps[0]
     last_s, last = steps[-1][1]
     updates = 1 + round(((last_s or 0.0) - (first_s or 0.0)) / UPDATE_S)
     return settled(before, last, updates * UPDATE_S)
+
+
+def tasks_at_updates(averages: Sequence[tuple[float | None, float]]) -> list[float]:
+    """Return the number of tasks at each update between the first and the last step that is seen.
+
+    An update that changed nothing shows no step: the updates are every 5 s from the first one.
+    """
+    steps = _steps(averages)
+    if not steps:
+        return []
+    begin_s, end_s = steps[0][1][0] or 0.0, steps[-1][1][0] or 0.0
+    values = [steps[0][0][1]]
+    for number in range(1 + round((end_s - begin_s) / UPDATE_S)):
+        # Half an update later the average has been read, however seldom it is.
+        until_s = begin_s + (number + 0.5) * UPDATE_S
+        values.append([y for time_s, y in averages if (time_s or 0.0) <= until_s][-1])
+    return [settled(before, after, UPDATE_S) for before, after in pairwise(values)]
 
 
 def settled(first: float, last: float, length_s: float) -> float:
@@ -55,9 +104,48 @@ def settled(first: float, last: float, length_s: float) -> float:
     return max(0.0, (last - first * left) / (1 - left))
 
 
-def _averages(recording: Recording) -> list[tuple[float | None, float]]:
+def _steps(
+    averages: Sequence[tuple[float | None, float]],
+) -> list[tuple[tuple[float | None, float], tuple[float | None, float]]]:
+    """Return what the average was before and after each step; nothing where times lack."""
+    if any(time_s is None for time_s, _y in averages):
+        return []
+    return [(a, b) for a, b in pairwise(averages) if a[1] != b[1]]
+
+
+def _error(averages: Sequence[tuple[float | None, float]]) -> float | None:
+    """Return the standard error of tasks_of(): what is printed, and the tasks' own scatter."""
+    found = tasks_at_updates(averages)
+    if not found:
+        return None if len(averages) < 2 else 0.0
+    left = math.exp(-UPDATE_S / PERIOD_S)
+    printed = ROUNDING * 2**0.5
+    of_mean = printed / (1 - left ** len(found))
+    if len(found) < 2:
+        return of_mean
+    own = max(0.0, stdev(found) ** 2 - (printed / (1 - left)) ** 2)
+    return math.hypot(of_mean, math.sqrt(own / len(found)))
+
+
+def _sampled(recordings: Sequence[Recording]) -> Active | None:
+    """Return the tasks that run and those asleep in I/O, of the recording that has most samples."""
+    series = []
+    for one in recordings:
+        running = [value for _time, value in _series(one, "procs_running")]
+        asleep = [[value for _time, value in _series(one, name)] for name in _SAMPLED]
+        waiting = next((values for values in asleep if len(values) == len(running)), None)
+        if waiting is not None:
+            series.append([a + b for a, b in zip(running, waiting, strict=True)])
+    longest = max(series, key=len, default=[])
+    if not longest:
+        return None
+    error = stdev(longest) / math.sqrt(len(longest)) if len(longest) > 1 else None
+    return Active(mean=fmean(longest), error=error, source=SAMPLES)
+
+
+def _series(recording: Recording, column: str) -> list[tuple[float | None, float]]:
     return [
         (one.time_s, one.value)
         for one in recording.samples
-        if one.column == "load1" and not one.since_boot
+        if one.column == column and not one.since_boot
     ]

@@ -9,17 +9,25 @@ that today's run has nothing of, is the run's own. Intervals hold the members, t
 recording, and how far a change is trusted, which is nothing for no change.
 Left out: that chances of several figures go together.
 
-With r recorded and s today, s' then, the answer is r s'/s. What is trusted of a change is declared
-for twice the load or half of it (CHANGE), and grows with the logarithm of the multiple: four times
-the load is trusted to twice as little. What comes seldom is known to the root of how often it came:
-6 reads in a recording are 6 +- 2.4. Of what did not come once in T seconds, 3 / T a second may come
-(exp(-3) = 0.05).
+With r recorded and s today, s' then, the answer is r s'/s. Of the load average it is what was
+recorded and the tasks that the twin has more then (load_average.py). What is trusted of a change
+is declared for twice the load or half of it (CHANGE), and grows with the logarithm of the multiple:
+four times the load is trusted to twice as little. What comes seldom is known to the root of how
+often it came: 6 reads in a recording are 6 +- 2.4. Of what did not come once in T seconds, 3 / T a
+second may come (exp(-3) = 0.05).
+
+Where an interval is wide, one of three parts makes it, each a standard deviation of the logarithm:
+ - recording: the intervals of the recording scatter, or few requests came;
+ - twin: members of the fit change differently, as the recording does not tell their parameters, or
+   as each is a run of some seconds only;
+ - change: what is trusted of a change (CHANGE).
+By hand: 0.05, 0.12 and 0.15 together are 0.20: an interval from 1 / 1.39 to 1.39 times the median.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import NormalDist, fmean, median, stdev
+from statistics import NormalDist, fmean, median, pstdev, stdev
 from typing import Final
 
 import numpy as np
@@ -27,7 +35,17 @@ import numpy as np
 from calibration.fit.space import generator
 from calibration.look import Look, steady
 from calibration.look.intervals import COUNTED
-from calibration.twin.answers import CPU_BUSY, LOAD_MEAN, Answer, Answers
+from calibration.twin.answers import (
+    ASLEEP,
+    CPU_BUSY,
+    LOAD_MEAN,
+    RUNNING,
+    WIDTHS,
+    Answer,
+    Answers,
+    Widths,
+)
+from calibration.twin.load_average import error_of, share_seen
 from calibration.twin.questions import Question
 from sim.study.trial import Figures
 
@@ -45,9 +63,7 @@ CHANGE: Final[Mapping[str, float]] = {
     LOAD_MEAN: 0.08,
 }
 CHANGE_OTHERS: Final = 0.1
-LOAD_STEP: Final = 0.07  # tasks: the error of two updates in hundredths (calibration/look/tasks.py)
-LOAD_FEW: Final = 2.0  # tasks: of so few, one that comes and goes is half; more are added to them
-COUNTING: Final = 0.8  # of the queue: fewer active tasks than that are not those in it
+LOAD_SHOWN: Final = 0.1  # tasks: of fewer no width is told
 SCATTER_MAX: Final = 1.0  # of a logarithm: beyond, a mean says its order of magnitude
 _COUNTS: Final[Mapping[str, str]] = {"r_": "r_per_s", "w_": "w_per_s", "f_": "f_per_s"}
 _RATES: Final = (".r_per_s", ".w_per_s", ".f_per_s")
@@ -78,55 +94,93 @@ def recorded_figures(seen: Look) -> Figures:
     found |= {f"cpu.{column}": value for column, value in seen.cpu.shares_pct.items()}
     if seen.cpu.busy is not None:
         found[CPU_BUSY] = 100 * seen.cpu.busy
-    if seen.system.active is not None:
-        found[LOAD_MEAN] = seen.system.active
+    if seen.system.tasks is not None:
+        found[LOAD_MEAN] = seen.system.tasks.mean
     return found
 
 
 def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
     recorded = recorded_figures(seen)
     chance = generator(seed, "twin.anchored")
-    names = list(dict.fromkeys(name for one in answer.runs for name in one))
+    names = dict.fromkeys(name for one in answer.runs for name in one)
     drawn: list[dict[str, float]] = [{} for _ in range(DRAWS)]
+    widths = {}
     for name in names:
+        if name in (RUNNING, ASLEEP):
+            continue
         normal = _normals(chance)
-        spread = _spread(name, answer.question, seen)
-        for i in range(DRAWS):
-            then, now = (one.runs[i % len(one.runs)].get(name, 0.0) for one in (answer, today))
-            factor = math.exp(spread * normal[i])
-            if name == LOAD_MEAN and i % 2 and not _waiters_count(seen):
-                then = now  # Whoever waits is not in the average: as many more as none.
-            value = _changed(name, recorded, then, now, factor)
-            if name == LOAD_MEAN and name in recorded:
-                value = max(0.0, value + LOAD_STEP * normal[i])
-            if not value and name in recorded and name.endswith(_RATES):
-                value = _unseen(normal[i], seen)
-            drawn[i][name] = min(value, 100.0) if name.endswith("_pct") else value
-    return replace(answer, runs=drawn)
+        if name == LOAD_MEAN and name in recorded:
+            values, widths[name] = _load(answer, today, seen, normal)
+        else:
+            values, widths[name] = _figure(name, answer, today, recorded, seen, normal)
+        for run, value in zip(drawn, values, strict=True):
+            run[name] = value
+    return replace(answer, runs=drawn, widths=widths)
 
 
-def _changed(
-    name: str, recorded: Mapping[str, float], then: float, now: float, factor: float
-) -> float:
+def _figure(
+    name: str,
+    answer: Answer,
+    today: Answer,
+    recorded: Mapping[str, float],
+    seen: Look,
+    normal: Sequence[float],
+) -> tuple[list[float], Widths]:
+    """Return the draws of a figure: what was recorded, changed as each member changes."""
+    sampling, trust = _spreads(name, answer.question, seen) if name in recorded else (0.0, 0.0)
+    spread = math.hypot(sampling, trust)
+    values, changes = [], []
+    for i in range(DRAWS):
+        then, now = (one.runs[i % len(one.runs)].get(name, 0.0) for one in (answer, today))
+        value = _changed(name, recorded, then, now)
+        if value > 0:
+            changes.append(math.log(value))
+        value *= math.exp(spread * normal[i])
+        if not value and name in recorded and name.endswith(_RATES):
+            value = _unseen(normal[i], seen)
+        values.append(min(value, 100.0) if name.endswith("_pct") else value)
+    of_twin = pstdev(changes) if changes else 0.0
+    return values, Widths(recording=sampling, twin=of_twin, change=trust)
+
+
+def _changed(name: str, recorded: Mapping[str, float], then: float, now: float) -> float:
     """Return a figure of a member: what was recorded, changed as its runs say."""
     if name not in recorded:
         return then
-    if now <= 0:
-        return recorded[name] * factor
-    if name == LOAD_MEAN and recorded[name] < LOAD_FEW:
-        return max(0.0, recorded[name] + then - now) * factor
-    return recorded[name] * then / now * factor
+    return recorded[name] * (then / now if now > 0 else 1.0)
 
 
-def _waiters_count(seen: Look) -> bool:
-    """Return whether those who wait for a full device are in the load average.
+def _load(
+    answer: Answer, today: Answer, seen: Look, normal: Sequence[float]
+) -> tuple[list[float], Widths]:
+    """Return the draws of the load average: what was recorded, and the tasks that are added."""
+    told, share = seen.system.tasks, share_seen(seen)
+    assert told is not None
+    error, (_sampling, trust) = error_of(told), _spreads(LOAD_MEAN, answer.question, seen)
+    added = []
+    for i in range(DRAWS):
+        then, now = (one.runs[i % len(one.runs)] for one in (answer, today))
+        run, sleep = (then.get(key, 0.0) - now.get(key, 0.0) for key in (RUNNING, ASLEEP))
+        is_seen = share == 1 or i % 2 == 0
+        added.append(run + (share * sleep if is_seen else 0.0))
+    usual = max(told.mean + median(added), 0.0)
+    # Then as many come and go as now, of as many more.
+    scatter = error if answer.question is None else error * math.hypot(1, _root(usual, told.mean))
+    # A relative error of the twin's own tasks then; of a change that is smaller, of that.
+    then = median(run.get(RUNNING, 0.0) + share * run.get(ASLEEP, 0.0) for run in answer.runs)
+    off = math.expm1(trust) * min(then, abs(median(added)))
+    values = [
+        max(0.0, told.mean + more + math.hypot(scatter, off) * one)
+        for more, one in zip(added, normal, strict=True)
+    ]
+    parts = (scatter, pstdev(added), off)
+    shown = max(usual, error, LOAD_SHOWN)
+    return values, Widths(**dict(zip(WIDTHS, (one / shown for one in parts), strict=True)))
 
-    They are not if they sleep in a lock of their own program (a database's group commit), or if
-    nobody waits (writeback): then more requests are in the queue than tasks are active.
-    """
-    queue = sum(one.row.get("aqu_sz", 0.0) for one in seen.devices if not one.is_stacked)
-    active = seen.system.active
-    return active is None or active >= COUNTING * queue
+
+def _root(then: float, now: float) -> float:
+    """Return how much more a number of tasks scatters that is so many times as large."""
+    return math.sqrt(then / now) if now > 0 else 1.0
 
 
 def _normals(chance: np.random.Generator) -> list[float]:
@@ -134,16 +188,16 @@ def _normals(chance: np.random.Generator) -> list[float]:
     return [_NORMAL.inv_cdf((i + 0.5) / DRAWS) for i in chance.permutation(DRAWS)]
 
 
-def _spread(name: str, question: Question | None, seen: Look) -> float:
-    """Return the standard deviation of the logarithm of a figure, beside that of the members."""
+def _spreads(name: str, question: Question | None, seen: Look) -> tuple[float, float]:
+    """Return the standard deviations of a figure's logarithm: of the recording, of a change."""
     sampling = _sampling(name, seen)
     if question is None:
-        return sampling
+        return sampling, 0.0
     column = name.rpartition(".")[2]
     trust = CHANGE.get(column, CHANGE_OTHERS)
     # What comes then has as much chance as what was recorded.
     doublings = abs(math.log2(question.load)) if question.load != 1 else 1.0
-    return math.hypot(trust * doublings, math.sqrt(2) * sampling)
+    return math.sqrt(2) * sampling, trust * doublings
 
 
 def _sampling(name: str, seen: Look) -> float:

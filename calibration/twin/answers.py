@@ -7,22 +7,20 @@ Invariants: all questions meet the same members of the ensemble with the same se
  recorded. An interval holds 90 % of the members, both what the recording leaves open and the chance
  of a run. The sentence names the device that is busiest then, how long the requests take that wait
  there longest in all, and whether the load is borne. `load_mean` is where the load average settles:
- the mean number of tasks that run or sleep uninterruptibly, which the averages at both ends of a
- time t tell (kernel/sched/loadavg.c, exp(-t / 60 s)): n = (y - x e) / (1 - e).
-By hand: an average of 2.0 that is 2.79 a minute later: e = 0.368, n = (2.79 - 0.74) / 0.63 = 3.25.
+ the mean number of tasks that run or sleep uninterruptibly (load_average.py).
 Left out: how many times today's load a device bears that serves many requests at a time: %util says
  how often it is not idle, not how full it is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
-from calibration.look.tasks import settled
-from calibration.twin.columns import WARM, figures_of
+from calibration.twin.columns import figures_of
 from calibration.twin.draft import Draft, load_words
+from calibration.twin.load_average import tasks_of_run
 from calibration.twin.questions import Question
 from calibration.twin.server import serves_singly
 from sim.observation import Observation, percentile
@@ -31,10 +29,11 @@ from sim.scenario.fitted import Fit
 from sim.study.laboratory import Laboratory
 from sim.study.summary import Summary, summarise
 from sim.study.trial import Figures, Trial
-from sim.tools.parse import parse_loadavg
 
 MEMBERS: Final = 20  # whose 5th and 95th percentile lie inside what came
 LOAD_MEAN: Final = "load_mean"
+RUNNING: Final = "tasks.running"  # parts of load_mean, of which the anchored one is made
+ASLEEP: Final = "tasks.uninterruptible"
 CPU_BUSY: Final = "cpu.busy_pct"
 SHOWN_MIN: Final = 0.1  # of a column: less is a journal's occasional write
 BORNE: Final = 0.95  # of the bytes that so many times the load asks for
@@ -63,24 +62,45 @@ def server_figures(seen: Observation) -> Figures:
         elif column in UNITS:
             found[f"disk.{device}.{column}"] = value
     found[CPU_BUSY] = found["cpu.user_pct"] + found["cpu.nice_pct"] + found["cpu.system_pct"]
-    warm_ns = seen.result.first_ns(WARM) or 0
-    samples = [one for one in seen.result.samples if one.t_ns >= warm_ns]
-    first, last = (parse_loadavg(samples[i].text("loadavg")).load1 for i in (0, -1))
-    found[LOAD_MEAN] = settled(first, last, (samples[-1].t_ns - samples[0].t_ns) / 1e9)
-    return found
+    tasks = tasks_of_run(seen)
+    return found | {RUNNING: tasks.running, ASLEEP: tasks.asleep, LOAD_MEAN: tasks.active}
 
 
 def unit_of(name: str) -> str:
     """Return the unit of a figure."""
-    return "tasks" if name == LOAD_MEAN else UNITS.get(name.rsplit(".", 1)[-1], "%")
+    return (
+        "tasks" if name in (LOAD_MEAN, RUNNING, ASLEEP) else UNITS.get(name.rsplit(".", 1)[-1], "%")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Widths:
+    """Standard deviations of a figure's logarithm: what makes its interval wide (anchored.py)."""
+
+    recording: float
+    twin: float
+    change: float
+
+    @property
+    def most(self) -> str:
+        """Return the name of the largest; nothing if all are nothing."""
+        name = max(WIDTHS, key=lambda one: float(getattr(self, one)))
+        return name if getattr(self, name) else ""
+
+
+WIDTHS: Final = ("recording", "twin", "change")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A question (None: as the server is today) and the figures of every member, in their order."""
+    """A question (None: as the server is today) and the figures of every member, in their order.
+
+    `widths` says of anchored figures what makes their intervals.
+    """
 
     question: Question | None
     runs: Sequence[Figures]
+    widths: Mapping[str, Widths] = field(default_factory=dict)
 
     def summary(self, name: str) -> Summary:
         """Return median and interval of a figure."""
@@ -289,6 +309,7 @@ def figures_table(answer: Answer, today: Answer) -> Table:
         Column("90 % interval", True),
         Column("today", True),
         Column("unit"),
+        Column("wide by the"),
     )
     before = today.metrics
     rows = [
@@ -298,6 +319,7 @@ def figures_table(answer: Answer, today: Answer) -> Table:
             f"{figure(one.lo)} .. {figure(one.hi)}",
             figure(before[name].median) if name in before else "-",
             one.unit,
+            answer.widths[name].most if name in answer.widths else "",
         )
         for name, one in answer.metrics.items()
         if one.hi
@@ -306,8 +328,12 @@ def figures_table(answer: Answer, today: Answer) -> Table:
 
 
 def metrics_json(answer: Answer) -> dict[str, Any]:
-    """Return the figures of an answer with median and interval, as `iotwin predict --json` has."""
+    """Return the figures of an answer with median and interval, as `iotwin predict --json` has.
+
+    `width_from` has the parts of an interval's width: standard deviations of a logarithm.
+    """
     return {
         name: {"median": one.median, "lo": one.lo, "hi": one.hi, "unit": one.unit}
+        | ({"width_from": asdict(answer.widths[name])} if name in answer.widths else {})
         for name, one in answer.metrics.items()
     }

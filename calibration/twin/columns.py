@@ -1,4 +1,4 @@
-"""What the fit compares: the columns of CPUs and busy devices, recorded and simulated alike.
+"""What the fit compares: columns of CPUs, devices and the load average, on both sides alike.
 
 Models: one report of iostat over the whole of the recording, and over the measured part of a run.
 Linux counterpart: none.
@@ -11,7 +11,7 @@ stands in makes differently.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import stdev
 from typing import Final
 
@@ -22,6 +22,8 @@ from calibration.look.intervals import COUNTED, Interval
 from calibration.readers.proc_report import device_columns
 from calibration.twin.commits import are_waited_for
 from calibration.twin.demands import DIRECT, READ, SWAP_OUT, SYNC, WRITE, Load
+from calibration.twin.load_average import COLUMN as LOAD_AVERAGE
+from calibration.twin.load_average import error_of, tasks_of_run
 from calibration.twin.server import Server, turns
 from sim.observation import Observation
 from sim.results import RunResult
@@ -62,6 +64,7 @@ TRUST: Final[Mapping[str, Trust]] = {
     "nice_pct": Trust("%", 10, "what runs in the background has the rest"),
     "system_pct": Trust("%", 5, "the calls modelled are not those recorded"),
     "iowait_pct": Trust("%", 30, "which CPU a task sleeps on is chance"),
+    "average": Trust("tasks", 15, "as for await: who waits for a request is in it"),
 }
 # Of a file system that stands in for another: it splits and journals differently.
 SUBSTITUTED: Final[Mapping[str, Trust]] = {
@@ -100,6 +103,7 @@ def recorded_columns(
     found = list(_cpu_columns(seen))
     for load in loads:
         found += _of(load, seen, _special(load, server))
+    found += _load_column(seen)
     return tuple(one for one in found if one.metric not in server.left_out)
 
 
@@ -110,6 +114,8 @@ def recorded_values(seen: Look, loads: Sequence[Load]) -> dict[str, float]:
         row = load.device.row
         values = {name: _value(name, load, row) for name in (*_RESPONSES, *_RATES, "util_pct")}
         found |= {f"{load.name} {name}": one for name, one in values.items() if one is not None}
+    if seen.system.active is not None:
+        found[LOAD_AVERAGE] = seen.system.active
     return found
 
 
@@ -142,6 +148,14 @@ def _cpu_columns(seen: Look) -> Iterator[RecordedColumn]:
         if value >= SHARE_MIN_PCT:
             reports = [one.cpu.get(name) for one in seen.used]
             yield _column(f"cpu {name}", value, reports, TRUST[name])
+
+
+def _load_column(seen: Look) -> Iterator[RecordedColumn]:
+    """Yield the tasks behind the load average; whether they are in the fit, the server says."""
+    told = seen.system.tasks
+    if told is not None and told.mean:
+        one = _column(LOAD_AVERAGE, told.mean, (), TRUST["average"])
+        yield replace(one, resolution=error_of(told))
 
 
 def _of(load: Load, seen: Look, special: Mapping[str, Trust]) -> Iterator[RecordedColumn]:
@@ -220,4 +234,4 @@ def figures_of(result: RunResult) -> dict[str, float]:
 
 def columns_of_run(seen: Observation) -> Figures:
     """Return the columns of a run: what a laboratory measures that fits a twin."""
-    return figures_of(seen.result)
+    return figures_of(seen.result) | {LOAD_AVERAGE: tasks_of_run(seen).active}

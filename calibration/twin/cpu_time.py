@@ -22,6 +22,7 @@ from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.twin.demands import PAGE, WRITE
 from calibration.twin.draft import ESTIMATE, MS, Draft, S, process_name
+from calibration.twin.load_average import recorded_tasks
 from calibration.twin.page_costs import COPY
 from calibration.twin.server import RECORDED
 from calibration.twin.sheet import dotted
@@ -56,6 +57,7 @@ def draw_cpu(draft: Draft, seen: Look) -> None:
     if user + system >= 100 * FULL:
         draft.notes.append("CPU: full: user and system time are a class of their own")
         _background(draft, "computing", cpus, full=True)
+        _runnable(draft, "computing", seen)
         _system_share(draft, "computing", system / (user + system))
         return
     if full and user >= 1:
@@ -68,6 +70,14 @@ def draw_cpu(draft: Draft, seen: Look) -> None:
         _page_cost(draft, system * cpus / 100)
     else:
         _share(draft, "system", system * cpus / 100 / rate, 10.0)
+
+
+def _runnable(draft: Draft, name: str, seen: Look) -> None:
+    """Let as many tasks compute as wait for full CPUs, if that was recorded."""
+    tasks = recorded_tasks(seen)
+    if tasks is not None and round(tasks.running) > draft.server.cpus:
+        why = f"{RECORDED}: {tasks.running:.1f} tasks run or wait for a CPU"
+        draft.sheet.put(("process", name), "concurrency", round(tasks.running), why)
 
 
 def _pays_by_page(draft: Draft) -> bool:

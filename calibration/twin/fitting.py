@@ -30,6 +30,7 @@ from calibration.twin.columns import LEFT_OUT, PART, column_specs, recorded_colu
 from calibration.twin.cpu_time import draw_cpu
 from calibration.twin.demands import loads_of
 from calibration.twin.draft import Draft, draw_classes, draw_others, draw_run
+from calibration.twin.load_average import draw_load
 from calibration.twin.server import draw_server
 from calibration.twin.sheet import Sheet
 from calibration.twin.verdict import Verdict, verdict_of
@@ -73,6 +74,7 @@ def draw_draft(seen: Look, seed: int) -> Draft:
     draft.notes.extend(f"an interval is left out: {told}: unlike the others" for told in left_out)
     draw_classes(draft)
     draw_cpu(draft, seen)
+    draw_load(draft, seen)
     draw_others(draft)
     draft.cache, draft.memory_unknown = cache_of(seen, loads), unknown(seen, loads)
     if draft.memory_unknown:

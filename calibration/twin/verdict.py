@@ -3,7 +3,8 @@
 Models: the judgement of somebody who reads the table of residuals.
 Linux counterpart: none.
 Invariants: of a simulation, never of the emulator; the limits are the declared trust of each
-column, decided before anything was recorded.
+column, decided before anything was recorded, and how exactly a mean could be read: that of the load
+average comes of a few updates.
 Left out: what the recording has no column of.
 """
 
@@ -34,6 +35,8 @@ ADVICE: Final[Mapping[str, str]] = {
     "w_per_s": "writes are the file system's: record with `iotwin record`, which says what is"
     " mounted",
     "iowait_pct": "leave iowait aside: which CPU a task sleeps on is chance",
+    "load average": "leave the load average aside: tasks that do no I/O and use no CPU time are in"
+    " it (a lock, a file server), or I/O that nobody waits for is not",
 }
 ADVICE_ELSE: Final = (
     "record longer while the load is steady, and with `iotwin record`, which says what the machine"
@@ -104,5 +107,6 @@ def verdict_of(columns: Sequence[RecordedColumn], simulated: Mapping[str, float]
 def _miss(column: RecordedColumn, value: float) -> Miss:
     least = NEGLIGIBLE.get(column.unit, PRINTED)
     distance = abs(math.log((value + least) / (column.value + least)))
-    trust = math.log1p(max(column.discrepancy, TRUST_MIN))
+    read = column.resolution / (column.value + least)  # how exactly it could be read at all
+    trust = math.hypot(math.log1p(max(column.discrepancy, TRUST_MIN)), read)
     return Miss(metric=column.metric, off=value / column.value - 1, trusts=distance / trust)

@@ -2,6 +2,7 @@
 
 import math
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.dataset import open_source
-from calibration.look.tasks import PERIOD_S, UPDATE_S, active_tasks, tasks_of
+from calibration.look.tasks import (
+    PERIOD_S,
+    SAMPLES,
+    UPDATE_S,
+    active_of,
+    active_tasks,
+    tasks_at_updates,
+    tasks_of,
+)
+from calibration.readers import read_text
 
 GROUND_TRUTH = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "groundtruth"
 # run -> tasks that its programs are, a journal's among them: fio's jobs, mailq's processes
@@ -40,6 +50,67 @@ def test_the_tasks_behind_an_average_are_found_whatever_it_was_before(
 ) -> None:
     """Two ends in hundredths over five updates or more: 0.01 / (1 - e^(-25/60)) = 0.03."""
     assert tasks_of(averages(tasks, first, seconds)) == pytest.approx(tasks, abs=0.1)
+
+
+@given(numbers=st.lists(st.integers(0, 30), min_size=3, max_size=20), first=st.floats(0, 30))
+def test_each_update_tells_its_own_number(numbers: list[int], first: float) -> None:
+    """Two roundings of half a hundredth over 1 - e^(-1/12): 0.13. An update may show no step."""
+    average, found = first, [(0.0, round(first, 2))]
+    for number, tasks in enumerate(numbers):
+        left = math.exp(-UPDATE_S / PERIOD_S)
+        average = average * left + tasks * (1 - left)
+        found.append((5.0 * number + 3.0, round(average, 2)))
+    told = tasks_at_updates([(time_s, y) for time_s, y in found])
+    shown = [b for a, b in pairwise(found) if a[1] != b[1]]
+    if not shown:
+        assert told == []
+        return
+    first_seen = round((shown[0][0] - 3.0) / 5.0)
+    assert told == pytest.approx(numbers[first_seen : first_seen + len(told)], abs=0.14)
+
+
+def test_the_error_of_a_mean_has_the_scatter_of_the_tasks() -> None:
+    """By hand: 1, 5, 3, 3 in turn have s = 1.6; sixteen updates know the mean to 0.36."""
+    steady = _load_text([3] * 16)
+    varying = _load_text([1, 5, 3, 3] * 4)
+    for text, error in ((steady, 0.0), (varying, 0.36)):
+        told = active_of([read_text(text, "sar.txt")])
+        assert told is not None
+        assert told.error == pytest.approx(error, abs=0.07)
+        assert told.mean == pytest.approx(3.0, abs=0.3)
+
+
+def test_without_an_average_the_samples_count_who_runs_and_waits() -> None:
+    text = (
+        "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n"
+        " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n"
+        + " 1  3      0 100000  10000  90000    0    0     8     8  100  100 10  5 80  5  0\n"
+        * 4
+    )
+    told = active_of([read_text(text, "vmstat.txt")])
+    assert told is not None
+    assert (told.mean, told.error, told.source) == (4.0, 0.0, SAMPLES)
+    assert active_tasks([read_text(text, "vmstat.txt")]) is None
+
+
+def _load_text(numbers: list[int]) -> str:
+    """Return what `sar -q 5` prints of a load average made by so many tasks at each update."""
+    lines = ["Linux 6.1.0 (web1) \t03/01/24 \t_x86_64_\t(4 CPU)\n"]
+    lines.append("00:00:00      runq-sz  plist-sz   ldavg-1   ldavg-5  ldavg-15   blocked")
+    average = 3.0
+    for number, tasks in enumerate(numbers, start=1):
+        average = settled_next(average, tasks)
+        at = f"00:{5 * number // 60:02d}:{5 * number % 60:02d}"
+        lines.append(
+            f"{at}            1       100      {average:.2f}      1.00      1.00         0"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def settled_next(average: float, tasks: float) -> float:
+    """Return the average after one more update."""
+    left = math.exp(-UPDATE_S / PERIOD_S)
+    return average * left + tasks * (1 - left)
 
 
 def test_an_average_that_stays_is_the_number_of_tasks() -> None:

@@ -113,7 +113,9 @@ def test_what_the_recording_does_not_tell_is_said(twin: Twin) -> None:
 def test_the_twin_reproduces_the_recorded_columns(twin: Twin) -> None:
     for one in twin.columns:
         simulated = twin.simulated[one.metric]
-        assert simulated == pytest.approx(one.value, rel=0.25), one.metric
+        # A load average of a minute tells the tasks to a third: three standard errors.
+        near = pytest.approx(one.value, rel=0.25, abs=3 * one.resolution)
+        assert simulated == near, one.metric
 
 
 @pytest.mark.slow

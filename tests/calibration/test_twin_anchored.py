@@ -1,5 +1,6 @@
 """Answers tied to a recording: the recorded figure, changed as the twin changes."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -8,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.look import Look
+from calibration.look.tasks import LOAD_AVERAGE, Active
 from calibration.twin.anchored import DRAWS, anchored
-from calibration.twin.answers import Answer, Answers
+from calibration.twin.answers import ASLEEP, LOAD_MEAN, RUNNING, Answer, Answers
+from calibration.twin.load_average import share_seen
 from calibration.twin.questions import Question
+from sim.study.summary import Summary
 from tests.calibration.test_twin_draft import NEW, new_row, old_row, seen_of, text
 
 READS, AWAIT, UTIL = "disk.sda.r_per_s", "disk.sda.r_await_ms", "disk.sda.util_pct"
@@ -57,23 +61,83 @@ def test_a_share_stays_below_all() -> None:
     assert (one.median, one.hi) == (100, 100)
 
 
-def test_what_comes_to_a_load_of_one_is_added_to_it() -> None:
-    """One program, and in the run a journal's thread beside it now and then: seven more are 8."""
-    one_task = replace(SEEN, system=replace(SEEN.system, active=1.0))
-    one = asked({"load_mean": 1.4}, {"load_mean": 8.4}, seen=one_task).asked[0]
-    assert one.summary("load_mean").median == pytest.approx(8.0, rel=0.02)
-    four = replace(SEEN, system=replace(SEEN.system, active=4.0))
-    many = asked({"load_mean": 5.0}, {"load_mean": 10.0}, seen=four).asked[0]
-    assert many.summary("load_mean").median == pytest.approx(8.0, rel=0.02)
+def counted(mean: float, *, busy: float = 0.3, error: float = 0.05) -> Look:
+    """Return the recording with a load average of so many tasks, on CPUs that are so busy."""
+    told = Active(mean=mean, error=error, source=LOAD_AVERAGE)
+    cpu = replace(SEEN.cpu, busy=busy, cpus=4)
+    return replace(SEEN, cpu=cpu, system=replace(SEEN.system, active=mean, tasks=told))
 
 
-def test_a_load_that_is_not_of_those_who_wait_may_stay_or_double() -> None:
+def tasks(running: float, asleep: float) -> Run:
+    """Return a run's tasks."""
+    return {RUNNING: running, ASLEEP: asleep, LOAD_MEAN: running + asleep}
+
+
+def load_of(today: Run, then: Run, seen: Look) -> Summary:
+    """Return the load average of an answer."""
+    return asked(today, then, seen=seen).asked[0].summary(LOAD_MEAN)
+
+
+def test_tasks_that_the_twin_has_more_are_added_to_those_recorded() -> None:
+    """A journal's thread of the twin, or somebody else's tasks: they are there then as now."""
+    seven_more = (tasks(0.2, 1.2), tasks(0.2, 8.2))
+    assert load_of(*seven_more, counted(1.0)).median == pytest.approx(8.0, rel=0.02)
+    assert load_of(*seven_more, counted(5.0)).median == pytest.approx(12.0, rel=0.02)
+
+
+def test_who_waits_for_a_cpu_is_added_as_well() -> None:
+    seen = counted(9.0, busy=1.0)
+    assert load_of(tasks(8, 1), tasks(16, 2), seen).median == pytest.approx(18.0, rel=0.02)
+
+
+@given(asleep=st.floats(0.0, 3.0), more=st.floats(1, 50))
+def test_no_change_is_trusted_and_leaves_what_was_recorded(asleep: float, more: float) -> None:
+    today = tasks(1.2, asleep)
+    one = asked(today, tasks(1.2, asleep + more), seen=counted(4.0)).today.summary(LOAD_MEAN)
+    assert one.median == pytest.approx(4.0, abs=0.01)
+    assert one.hi - one.lo == pytest.approx(2 * 1.645 * 0.05, rel=0.1)
+
+
+def test_a_number_that_scatters_makes_a_wide_answer() -> None:
+    narrow, wide = (
+        load_of(tasks(1, 3), tasks(2, 6), counted(4.0, error=error)) for error in (0.05, 1.0)
+    )
+    assert narrow.hi - narrow.lo < wide.hi - wide.lo
+
+
+def test_a_load_that_is_not_of_those_who_wait_may_stay_or_grow_with_its_share() -> None:
     """Requests of a database's group commit are in the queue; its clients sleep in a lock."""
     row = old_row("sda", r=100, w=0, size_kib=8, await_ms=50, util=99)
     seen = seen_of(text(row, reports=20))
-    asleep = replace(seen, system=replace(seen.system, active=2.5))
-    one = asked({"load_mean": 5}, {"load_mean": 10}, seen=asleep).asked[0].summary("load_mean")
-    assert one.lo < 2.5 < 5.0 < one.hi
+    told = Active(mean=2.5, error=0.1, source=LOAD_AVERAGE)
+    asleep = replace(seen, system=replace(seen.system, active=2.5, tasks=told))
+    one = load_of(tasks(1.2, 5), tasks(1.2, 10), asleep)
+    assert one.lo < 2.5 < 3.5 < one.hi
+    # By hand: 30 % of 4 CPUs run; 1.3 of 5 requests have their owner in it, as of five more.
+    assert pytest.approx(one.hi, rel=0.15) == 2.5 + 1.3 / 5 * 5
+
+
+def test_of_asynchronous_requests_nobody_is_in_the_load() -> None:
+    """Sixty more of them are none more: fio with libaio on a full disk."""
+    row = old_row("sda", r=100, w=0, size_kib=8, await_ms=50, util=99)
+    seen = seen_of(text(row, reports=20))
+    told = Active(mean=1.2, error=0.05, source=LOAD_AVERAGE)
+    alone = replace(seen, system=replace(seen.system, active=1.2, tasks=told))
+    assert share_seen(alone) == pytest.approx(0.0, abs=0.01)
+    assert load_of(tasks(1.2, 5), tasks(1.2, 65), alone).hi < 1.5
+
+
+def test_an_answer_says_what_makes_it_wide() -> None:
+    two = [{AWAIT: value} for value in (2.0, 8.0)]
+    answers = Answers(
+        today=Answer(question=None, runs=[{AWAIT: 2.0}] * 2),
+        asked=[Answer(question=Question(name="load", words="", load=2.0), runs=two)],
+    )
+    [one] = anchored(answers, SEEN, 1).asked
+    assert one.widths[AWAIT].most == "twin"
+    assert one.widths[AWAIT].twin == pytest.approx(math.log(2))
+    [alike] = asked({AWAIT: 2}, {AWAIT: 3}).asked
+    assert alike.widths[AWAIT].most == "change"
 
 
 def test_util_is_what_the_tool_printed_where_the_kernel_counts_jiffies() -> None:

@@ -1,0 +1,136 @@
+"""The load average in a twin: who is in it, in the fit, in the verdict, and in an answer.
+
+Models: reading a load average next to iostat: who of the requests' owners is counted.
+Linux counterpart: kernel/sched/loadavg.c (calc_load_fold_active: nr_running + nr_uninterruptible).
+Invariants: a column of the fit only where the twin's tasks are in the average as the server's are;
+tasks that the twin does not have (somebody else's) stay as they are in an answer.
+Left out: TASK_NOLOAD, freezing; which tasks are somebody else's.
+
+Theory. Active are R that run or wait for a CPU, and D that sleep uninterruptibly. D has a task for
+each request that a program waits for (a read, a direct write), all who wait for a commit, also
+those who share it, and the journal's thread. Not in it are requests that nobody waits for so:
+ - of asynchronous I/O: io_getevents and io_uring's waits are interruptible (fs/aio.c, io_uring);
+ - of the flusher, which sleeps for a tag alone (block/blk-mq-tag.c);
+ - of a database whose clients sleep in a semaphore while one of them commits for all.
+So with Q requests in the queues, D near Q or above it says that all who wait are in the average,
+up to half a task (a journal's thread comes and goes) or a fifth. D below it says that a share
+v = D / Q is. A twin's tasks all wait uninterruptibly: there the column is no fit's.
+R is the CPUs that are busy, unless these are full; then it is what /proc/stat counted at the
+samples, or what Q leaves of the average: so many tasks compute in the twin.
+
+An answer is what was recorded and what the twin has more then: A + (R' - R) + v (D' - D). Where v
+is less than 1 the new ones may be seen or not: every second draw has none of them.
+A run has few readings, and what they count is chance. But the means of two parts are known: CPU
+time says how many CPUs were busy, and diskstats how many requests were in the queues. So only what
+is beside them is taken from the readings: runnable tasks beyond the CPUs, and D less what is in
+flight at that instant.
+
+By hand: 8 programs in fsync on ext4: Q = 3.8, an average of 9: D = 9 is more than Q, all are seen.
+A twin with 9.2 today and 33.4 with four times the programs answers 9 + 24.2 = 33.2; 33 came.
+libaio with 8 requests: Q = 7.9, an average of 0.1: v = 0.01; 32 requests are still 0.4.
+"""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from calibration.look import Look
+from calibration.look.bottleneck import FULL
+from calibration.look.devices import lowest
+from calibration.look.tasks import LOAD_AVERAGE, SAMPLES, Active
+from calibration.twin.draft import Draft
+from sim.observation import Observation
+from sim.results import ProcSample
+from sim.tools.iostat import compute_iostat
+from sim.tools.parse import parse_diskstats, parse_stat
+
+COLUMN: Final = "load average"  # as "DEVICE COLUMN"
+LEAST: Final = 0.5  # tasks; of fewer each that comes and goes is all of them
+FEW: Final = 0.5  # tasks: a journal's thread, which comes and goes
+SHARE: Final = 0.2  # of the queue: X R is a mean over the recording, the average one at instants
+LOOKERS: Final = 1.0  # tools that look at the same instant, and are awake for it: standard error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tasks:
+    """Mean number of tasks that run or wait for a CPU, and of those asleep uninterruptibly."""
+
+    running: float
+    asleep: float
+
+    @property
+    def active(self) -> float:
+        """Return those that a load average counts."""
+        return self.running + self.asleep
+
+
+def tasks_of_run(seen: Observation) -> Tasks:
+    """Return the tasks of a run's measured part: at its readings, without most of their chance."""
+    inside = [one for one in seen.result.samples if seen.begin_ns <= one.t_ns <= seen.end_ns]
+    marks = {one.t_ns: float(one.value) for one in seen.marked("tasks_uninterruptible")}
+    if len(inside) < 2:
+        return Tasks(running=0.0, asleep=0.0)
+    whole = compute_iostat(inside[0], inside[-1])
+    stats = [parse_stat(one.text("stat")) for one in inside[1:]]
+    cpus = len(stats[0].cpus) or 1
+    waiting = fmean(max(0, one.procs_running - cpus) for one in stats)
+    idle_pct = whole.cpu.idle_pct + whole.cpu.iowait_pct + whole.cpu.steal_pct
+    disks = {one.name: one.avgqu_sz for one in whole.devices}
+    beside = fmean(marks.get(one.t_ns, 0.0) - _in_flight(one, disks) for one in inside[1:])
+    return Tasks(
+        running=waiting + cpus * (1 - idle_pct / 100),
+        asleep=max(0.0, beside + sum(disks.values())),
+    )
+
+
+def _in_flight(sample: ProcSample, disks: Container[str]) -> int:
+    """Return the requests that are at the disks at a reading."""
+    rows = parse_diskstats(sample.text("diskstats"))
+    return sum(one.in_flight for one in rows if one.name in disks)
+
+
+def recorded_tasks(seen: Look) -> Tasks | None:
+    """Return the tasks of a recording; None if nothing counted them."""
+    told, busy = seen.system.tasks, seen.cpu.busy
+    if told is None or busy is None:
+        return None
+    running = busy * (seen.cpu.cpus or 1)
+    if busy >= FULL:
+        counted = seen.system.running
+        running = told.mean - queued(seen) if counted is None else counted
+    running = min(max(running, 0.0), told.mean)
+    return Tasks(running=running, asleep=told.mean - running)
+
+
+def queued(seen: Look) -> float:
+    """Return the requests in the queues and in service of all devices, on average."""
+    return sum(one.row.get("aqu_sz", 0.0) for one in lowest(seen.devices))
+
+
+def share_seen(seen: Look) -> float:
+    """Return the share of the requests whose owners are in the load average: 0 to 1; see above."""
+    tasks, queue = recorded_tasks(seen), queued(seen)
+    if tasks is None or queue - tasks.asleep <= max(FEW, SHARE * queue):
+        return 1.0
+    return tasks.asleep / queue
+
+
+def error_of(told: Active) -> float:
+    """Return the standard error of the active tasks that were recorded."""
+    error = told.error if told.error is not None else LOOKERS
+    return (error**2 + LOOKERS**2) ** 0.5 if told.source == SAMPLES else error
+
+
+def draw_load(draft: Draft, seen: Look) -> None:
+    """Say why the load average is in no fit, where it is in none; note who else is in it."""
+    told, share = seen.system.tasks, share_seen(seen)
+    if told is None or told.source != LOAD_AVERAGE:
+        draft.server.left_out[COLUMN] = "it was not recorded (sar -q, uptime, iotwin record)"
+    elif share < 1:
+        draft.server.left_out[COLUMN] = (
+            f"{queued(seen):.1f} requests are under way, and {told.mean:.1f} tasks are active: who"
+            " waits sleeps interruptibly (asynchronous I/O, a lock), or nobody waits (writeback)"
+        )
+    elif told.mean < LEAST:
+        draft.server.left_out[COLUMN] = "hardly a task is active"
