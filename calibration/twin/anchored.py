@@ -167,8 +167,8 @@ def _load(
     # Then as many come and go as now, of as many more.
     scatter = error if answer.question is None else error * math.hypot(1, _root(usual, told.mean))
     # A relative error of the twin's own tasks then; of a change that is smaller, of that.
-    then = median(run.get(RUNNING, 0.0) + share * run.get(ASLEEP, 0.0) for run in answer.runs)
-    off = math.expm1(trust) * min(then, abs(median(added)))
+    own = median(run.get(RUNNING, 0.0) + share * run.get(ASLEEP, 0.0) for run in answer.runs)
+    off = math.expm1(trust) * min(own, abs(median(added)))
     values = [
         max(0.0, told.mean + more + math.hypot(scatter, off) * one)
         for more, one in zip(added, normal, strict=True)

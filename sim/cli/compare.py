@@ -82,6 +82,7 @@ def command(
     base, *variants = read_variants(scenario_name, what_ifs, sets=sets, seed=seed, fit=fit)
     runs = precise_runs(base, replications, precision, replications_max, figures)
     options.tell_omissions(base, *variants)
+    options.tell_twin(base, what_ifs)
     check_json(json_path)
     check_picture(plot_path)
     check_apart(json_path, plot_path, read=(base.path, fit_path))

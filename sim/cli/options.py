@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from sim.scenario import Scenario
-from sim.scenario.fitted import Fit, read_fit
+from sim.scenario.fitted import Fit, read_fit, recording_of_twin
 from sim.scenario.levels import read_option
 from sim.scenario.load import SEED_MAX
 from sim.study.levels import Level
@@ -146,6 +146,20 @@ def tell_omissions(*scenarios: Scenario) -> None:
     lines = (line for scenario in scenarios for line in scenario.omissions)
     for line in dict.fromkeys(lines):
         click.echo(f"iotwin: {line}", err=True)
+
+
+def tell_twin(scenario: Scenario, what_ifs: Sequence[str]) -> None:
+    """Say of a twin that its figures are its own, and which answer is tied to the recording."""
+    recorded = recording_of_twin(scenario.path)
+    if not recorded:
+        return
+    asked = " ".join(f"--what-if {name}" for name in what_ifs if name != BASE)
+    click.echo(
+        f"iotwin: {scenario.path.name} is a twin: figures here are its own, also where it is off"
+        f" today. What was recorded, changed as the twin changes:\n"
+        f"  iotwin mine {shlex.join(recorded)} {asked}".rstrip(),
+        err=True,
+    )
 
 
 def command_line() -> str:

@@ -16,7 +16,7 @@ from sim.report.study_tables import scenario_heading
 from sim.report.tables import print_table
 from sim.scenario import Scenario, load
 from sim.scenario.cases import fit_beside
-from sim.scenario.fitted import Fit, FitError, read_fit
+from sim.scenario.fitted import Fit, FitError, read_fit, twin_fit
 from sim.study.recorded import Figure, load_figures
 
 _LABELS = {
@@ -47,6 +47,7 @@ def predict_variant(
     fit = _fit(base, fit_path)
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=fit.layer(fit.best))
     options.tell_omissions(scenario)
+    options.tell_twin(base, [what_if] if what_if else [])
     check_json(json_path)
     check_apart(json_path, read=(scenario.path, fit_path))
     recorded: dict[str, Figure] = {}
@@ -88,7 +89,7 @@ def _fit(base: Scenario, path: str | None) -> Fit:
     """Return the fit named, or the one that comes with the scenario."""
     if path is not None:
         return read_fit(Path(path), base.name)
-    beside = base.path.with_suffix(".fit.toml")  # where `iotwin twin` puts it
+    beside = twin_fit(base.path)
     if base.calibrate is None and beside.is_file():
         return read_fit(beside, base.name)
     if base.calibrate is None:

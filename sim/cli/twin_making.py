@@ -30,6 +30,7 @@ from calibration.twin.held_out import (
 from calibration.twin.report import twin_json, twin_text
 from sim.cli.laboratory import Where
 from sim.cli.output import check_apart, check_json, check_replaceable, write_json, write_text
+from sim.scenario.fitted import twin_fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class Making:
     @property
     def fit_place(self) -> Path:
         """Return where the ensemble goes."""
-        return self.place.with_suffix(".fit.toml")
+        return twin_fit(self.place)
 
     @property
     def comment(self) -> str:

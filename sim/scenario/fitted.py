@@ -7,6 +7,7 @@ Invariants: values are texts with units, as a scenario has them, so that a fit i
 Left out: making one (calibration.fit).
 """
 
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from sim.toml.errors import Place, unreadable
 from sim.toml.layers import Layer, Leaf, Table
 from sim.toml.lines import split_key
 
+TWIN_MAKERS: Final = ("twin", "mine")  # commands whose options each have a value
 KINDS: Final = ("prediction", "reproduction")
 
 
@@ -83,6 +85,26 @@ def read_fit(path: Path, scenario: str | None = None) -> Fit:
     if scenario is not None and fit.scenario != scenario:
         raise FitError(f"{path}: a fit of scenario '{fit.scenario}', not of '{scenario}'")
     return fit
+
+
+def twin_fit(scenario: Path) -> Path:
+    """Return where `iotwin twin` and `mine` put the ensemble of a twin (it need not be there)."""
+    return scenario.with_suffix(".fit.toml")
+
+
+def recording_of_twin(scenario: Path) -> tuple[str, ...]:
+    """Return what a twin was made of, as it was typed; nothing if the scenario is no twin."""
+    place = twin_fit(scenario)
+    if not place.is_file():
+        return ()
+    try:
+        words = shlex.split(str(read_fit(place).header.get("command", "")))
+    except (FitError, ValueError):
+        return ()
+    if words[:1] != ["iotwin"] or not words[1:] or words[1] not in TWIN_MAKERS:
+        return ()
+    options = {i + off for i, word in enumerate(words) if word.startswith("--") for off in (0, 1)}
+    return tuple(word for i, word in enumerate(words) if i > 1 and i not in options)
 
 
 def _hint(path: Path) -> str:
