@@ -385,9 +385,14 @@ def lasting(root: str) -> Iterator[tuple[str, bytes]]:
 
 def changing(root: str) -> Iterator[tuple[str, bytes]]:
     """Yield name and text of each file of a sample, then the tasks that run or wait."""
+    yield from counters(root)
+    yield TASKS, b"".join(_active_tasks(root))
+
+
+def counters(root: str) -> Iterator[tuple[str, bytes]]:
+    """Yield name and text of each file of a sample: what the whole host counts."""
     for name in SAMPLED:
         yield from _readable(_below(root, name), root)
-    yield TASKS, b"".join(_active_tasks(root))
 
 
 def _active_tasks(root: str) -> Iterator[bytes]:

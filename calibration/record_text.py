@@ -1,9 +1,10 @@
-"""Read back the grammar in which calibration/record.py writes: samples made of named texts.
+"""The grammar in which calibration/record.py writes: samples made of named texts, read and written.
 
 Models: turning the pages of a notebook.
 Linux counterpart: none; `head -v` writes the lines "==> NAME <==".
 Invariants: a sample is handed out only when its end line was seen; one that was cut (the recorder
-was killed, the file system was full) is counted in `cuts` and never used; text is as recorded.
+was killed, the file system was full) is counted in `cuts` and never used; text is as recorded;
+what text_of() writes is read back as it was.
 Left out: what the texts mean (readers/recorder.py, host.py).
 """
 
@@ -102,6 +103,20 @@ def text_samples(lines: Iterable[str]) -> list[TextSample]:
     for number, line in enumerate(lines, start=1):
         text.feed(number, line)
     return text.done
+
+
+def text_of(samples: Iterable[TextSample]) -> str:
+    """Return what the recorder would have written of these samples."""
+    lines: list[str] = []
+    for sample in samples:
+        at = sample.at.isoformat(timespec="milliseconds")
+        if sample.begins:
+            lines.append(f"=== start {at} interval_s={sample.interval_s:g}\n")
+        lines.append(f"=== {at}\n")
+        for name, text in sample.texts.items():
+            lines += (f"==> {name} <==\n", text if text.endswith("\n") or not text else f"{text}\n")
+        lines.append(f"{_END}\n")
+    return "".join(lines)
 
 
 def _time(text: str) -> datetime | None:

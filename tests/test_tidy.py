@@ -21,6 +21,8 @@ EXEMPT: dict[tuple[str, str], str] = {
     ("wall_clock", "sim/study/laboratory.py"): "what a run cost is told beside its outcome",
     ("wall_clock", "sim/study/store.py"): "a row says when it was put, for whoever cleans",
     ("wall_clock", "calibration/record.py"): "records a live host, at that host's times",
+    ("wall_clock", "calibration/follow/feeds.py"): "reads live hosts, at their times",
+    ("wall_clock", "calibration/follow/bench.py"): "rests as long as it worked",
     ("unnamed_chance", "sim/engine"): "makes the streams",
     ("unnamed_chance", "benchmarks"): "the naive models beside ours are standard Python",
     ("foreign_simpy", "sim/engine"): "is the one that imports simpy",

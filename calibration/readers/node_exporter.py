@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from calibration.readers.line import Line, Sink
+from calibration.readers.line import Line, Sink, lines_of
 from calibration.readers.scrape import Scrape, ScrapeReader, is_counted, is_taken, is_time
 
 _COMMENT: Final = re.compile(r"# (?:HELP|TYPE|UNIT) (?P<name>[A-Za-z_:][\w:]*)(?: .*)?|# EOF")
@@ -33,7 +33,7 @@ class NodeExporterReader:
     format: ClassVar[str] = "node_exporter"
     _scrapes: ScrapeReader = field(init=False)
     _family: str = ""
-    _scrape: Scrape = field(default_factory=dict)
+    scrape: Scrape = field(default_factory=dict)
     _seen: set[tuple[str, str]] = field(default_factory=set)
     _begin: Line | None = None
     _at_s: float | None = None
@@ -80,9 +80,9 @@ class NodeExporterReader:
             self.sink.skip(line, f"{found['value']} is no value of a counter")
             return
         series = (found["name"], found["labels"] or "")
-        if series in self._seen or (self._scrape and self._stamps != self.sink.stamps):
+        if series in self._seen or (self.scrape and self._stamps != self.sink.stamps):
             self._finish()
-        if not self._scrape:
+        if not self.scrape:
             self._begin, self._stamps = line, self.sink.stamps
         self._seen.add(series)
         if found["at"]:
@@ -90,12 +90,20 @@ class NodeExporterReader:
             at_s = at_s / 1000 if "." not in found["at"] and at_s > 1e11 else at_s
             self._at_s = at_s if is_time(at_s) else None
         labels = dict(_LABEL.findall(found["labels"] or ""))
-        self._scrape.setdefault(found["name"], []).append((labels, value))
+        self.scrape.setdefault(found["name"], []).append((labels, value))
 
     def _finish(self) -> None:
-        if self._scrape and self._begin is not None:
-            self._scrapes.take(self._begin, self._scrape, self._at_s)
+        if self.scrape and self._begin is not None:
+            self._scrapes.take(self._begin, self.scrape, self._at_s)
             # The clock of the scrape has been read: a date above the next one is another's.
             self._stamps = self.sink.stamps
-        self._scrape, self._at_s = {}, None
+        self.scrape, self._at_s = {}, None
         self._seen.clear()
+
+
+def scrape_of(text: str) -> Scrape:
+    """Return the series of one scrape: what GET /metrics answers; nothing of what is none."""
+    reader = NodeExporterReader(Sink())
+    for line in lines_of(text):
+        reader.feed(line)
+    return reader.scrape

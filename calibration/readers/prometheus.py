@@ -34,9 +34,7 @@ def read_prometheus(document: Any, sink: Sink) -> bool:
     if why:
         sink.skip(sink.document, f"{why}: {ASK}")
         return True
-    moments: dict[float, Scrape] = {}
-    for labels, at_s, value in _values(series):
-        moments.setdefault(at_s, {}).setdefault(labels["__name__"], []).append((labels, value))
+    moments = moments_of(series)
     reader = ScrapeReader(sink)
     for at_s in sorted(moments):
         reader.take(sink.document, moments[at_s], at_s)
@@ -45,6 +43,14 @@ def read_prometheus(document: Any, sink: Sink) -> bool:
         why = f"{reader.taken} moments with counters of CPUs or disks, two are needed"
         sink.skip(sink.document, f"{why}: {ASK}")
     return True
+
+
+def moments_of(series: list[Any]) -> dict[float, Scrape]:
+    """Return the scrapes in the series of an answer, by their times since 1970, s."""
+    moments: dict[float, Scrape] = {}
+    for labels, at_s, value in _values(series):
+        moments.setdefault(at_s, {}).setdefault(labels["__name__"], []).append((labels, value))
+    return moments
 
 
 def _why_not(kind: str, series: list[Any]) -> str:

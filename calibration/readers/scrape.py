@@ -16,7 +16,7 @@ from typing import Final
 
 from calibration.readers.clock import YEARS, Moment
 from calibration.readers.line import Line, Sink
-from calibration.readers.proc import ProcReader
+from calibration.readers.proc import STAT_LINES, ProcReader
 from calibration.readers.stamp import learn_stamp
 
 Labels = Mapping[str, str]
@@ -124,6 +124,35 @@ class ScrapeReader:
             for label, fact in HOST:
                 if labels.get(label):
                     self.sink.learn(fact, labels[label])
+
+
+def proc_texts(scrape: Scrape, at_s: float) -> dict[str, str]:
+    """Return the files of /proc that a scrape was read from.
+
+    `at_s` is its time since 1970, if it does not say it itself. Nothing if no counter of a CPU or
+    of a disk is in it.
+    """
+    counters = {"diskstats": [*_diskstats(scrape)], "stat": [*_cpus(scrape)]}
+    if not all(counters.values()):
+        return {}
+    stated = _one(scrape, TIME)
+    now_s = stated if stated is not None else at_s
+    others = [*_others(scrape)]
+    single = {line.split()[0] for line in others}
+    stat = [line for line in others if line.split()[0] in STAT_LINES]
+    stat += [f"{name} 0" for name in STAT_LINES if name not in single]
+    files = counters | {
+        "uptime": [*_uptime(scrape, now_s)] or [f"{now_s:.2f} 0.00"],
+        "meminfo": [line for line in others if line.endswith(" kB")],
+        "vmstat": [line for line in others if line.startswith(("pg", "psw"))],
+        "loadavg": [line for line in others if line.endswith(" 0/0 0")],
+    }
+    files["stat"] = files["stat"] + stat
+    return {
+        f"/proc/{name}": "".join(f"{line}\n" for line in lines)
+        for name, lines in files.items()
+        if lines
+    }
 
 
 def is_counted(value: float) -> bool:

@@ -18,6 +18,7 @@ EXIT_INTERRUPTED: Final = 130  # as a shell tells the end by SIGINT: 128 + 2
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "list": ("sim.cli.list_scenarios", "List the scenarios and their what-ifs."),
     "mine": ("sim.cli.mine", "My own server: record it, make its twin, ask it."),
+    "follow": ("sim.cli.follow", "Follow a server live, beside its twin; tell when they part."),
     "run": ("sim.cli.run", "Run a scenario, beside what was recorded."),
     "compare": ("sim.cli.compare", "Compare what-ifs with the base, seed by seed."),
     "sweep": ("sim.cli.sweep", "Run a scenario over values of a parameter."),

@@ -28,6 +28,7 @@ Options:
 Commands:
   list         List the scenarios and their what-ifs.
   mine         My own server: record it, make its twin, ask it.
+  follow       Follow a server live, beside its twin; tell when they part.
   run          Run a scenario, beside what was recorded.
   compare      Compare what-ifs with the base, seed by seed.
   sweep        Run a scenario over values of a parameter.

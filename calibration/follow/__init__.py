@@ -1,0 +1,47 @@
+"""Follow a server as it runs: a twin that is kept current, and an alarm when the two part.
+
+Models: the colleague who has the server's figures on one screen and the twin's on the other, and
+speaks up when they are no longer the same.
+Linux counterpart: none; the counters are those of /proc (calibration/record.py).
+Invariants: the follower has no clock: all times are the server's own (/proc/uptime), so that a
+series of yesterday or of a simulation gives what a live server would. Nothing is written on the
+server. Whatever is read costs the server the reading of six small files.
+Left out: programs and their threads: a recording of counters does not tell whose a request is.
+
+Readings. Each is a difference of two samples of /proc, by iostat's own arithmetic. They come twice
+an interval, so that a change is in five readings within 30 s at the usual interval of 10 s.
+
+Demand and service. The twin of the last minute is the twin before, with its values corrected by
+what the two showed. Rates follow at once, for what a device is asked for is counted directly:
+    rate' = rate X / X'              X requests a second of the server, X' those of the twin
+    customers' = customers X R / X' R'                     of a full device, by Little's law
+Service times S are not counted: R = S / (1 - U) has the waiting in it, and U follows from S. So
+    d ln R / d ln S = 1 / (1 - U),        S' = S (R / R')^g,      g = (1 - U) / 2
+is half of Newton's step. It is damped, since both R and R' have chance in them: with a gain of 1/2
+a value that does not change is known to g / (2 - g) = 1/3 of the variance of a single minute, and a
+slow change is halved every minute. By hand: U = 50 %, the twin's disk answers in 2.0 ms and the
+server's in 3.0: g = 0.25, S' = 1.11 S, R' = S' / (1 - 0.55) = 1.23 of what it was: 2.46 ms. Half
+of the way is done.
+
+Alarm. Every figure is followed by its logarithm: a device's reads and writes a second, and the
+CPUs' busy time, against the demand that the twin has; response times and %util against what the
+twin says of that demand. Each has a cumulative sum for either side (Page, Biometrika 41, 1954):
+    C = max(0, C + z - k),    alarm if C > h           z: so many standard deviations off; k = 1
+A sum notices such a shift sooner than a limit for single readings with as few false alarms
+(Moustakides, Annals of Statistics 14, 1986). Since when is told by the likeliest moment (Hinkley,
+Biometrika 57, 1970). Neither mean nor deviation is known of a server just met. So the sum starts
+itself (Hawkins, The Statistician 36, 1987): a reading is compared with those before it by Student's
+t, and that is brought to a normal deviate (Wallace, Annals of Mathematical Statistics 30, 1959). z
+is cut at 4: one reading, however odd, is no alarm.
+False alarms: a sum's run length until a false alarm is (exp(2 k b) - 2 k b - 1) / (2 k k) readings,
+b = h + 1.166 (Siegmund, Sequential Analysis, 1985), for independent normal readings; h is such that
+all sums together have one a week. By hand: a reading every 5 s is 121,000 a week; eleven figures
+have 22 sums; exp(2 b) = 2 x 22 x 121,000 gives b = 7.7 and h = 6.6. An alarm needs three readings
+of 4, 15 s. A server's readings hang together, so that more may come than one a week; but what was
+noticed must also matter: it is told only if the shift is twice what the column is trusted to
+(calibration/twin/verdict.py), as a twin is judged. Smaller ones are learned.
+By hand: 120 reads a second, in 5 s 600 of them, scatter by 4 % or by what the minute before showed,
+say 8 %. Twice as many are 0.69 / 0.08 = 8.7 deviations, z = 4 after t with ten readings: alarm
+after the third reading, 15 to 20 s after the change. At 5 a second they scatter by 20 % at least: z
+= 2.7, four readings, 20 to 25 s. Below 3 a second 30 s are not enough.
+"""

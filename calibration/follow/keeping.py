@@ -1,0 +1,410 @@
+"""A twin that is kept current: made of one minute, corrected by every later one, asked at any time.
+
+Models: the administrator who turns two knobs until both screens show the same.
+Linux counterpart: none.
+Invariants: the twin is that of `iotwin mine` (calibration/twin), so are its answers; only values
+that the file has are corrected, each by what drives it (the package's opening has the theory); a
+service time is corrected only after the twin has run at the server's load, within NEAR of it; its
+figures are those of runs, of a minute together, never corrected themselves.
+Left out: a disk with an arm, whose times are its data sheet's: its load alone is followed.
+"""
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from calibration.dataset import Source
+from calibration.fit.budget import SIMULATIONS_MIN
+from calibration.host import Host
+from calibration.look import Look, look, steady
+from calibration.look.summary import NothingToLookAt
+from calibration.readers import read_text
+from calibration.twin.anchored import anchored, recorded_figures
+from calibration.twin.answers import (
+    CPU_BUSY,
+    answers_of,
+    metrics_json,
+    sentence,
+    server_figures,
+)
+from calibration.twin.columns import columns_of_run
+from calibration.twin.demands import READ, NothingToTwin
+from calibration.twin.draft import Draft, process_name
+from calibration.twin.fitting import draw_draft, ensemble_text, fit_draft
+from calibration.twin.questions import QuestionError, read_question
+from calibration.twin.server import disk_section
+from calibration.twin.sheet import dotted
+from sim.scenario.fitted import Fit, read_fit
+from sim.study.executors import HERE
+from sim.study.laboratory import Laboratory, Progress
+from sim.study.trial import Figures, Trial
+from sim.toml.lines import split_key
+from sim.units import UnitError, parse_quantity
+
+NEAR: Final = 0.1  # of the server's load
+STEP_MAX: Final = 8.0  # of a value, at once
+SERVICE_STEP_MAX: Final = 2.0
+DAMPING: Final = 0.5  # of Newton's step
+GAIN_MIN: Final = 0.05
+RATE_MIN: Final = 0.2  # requests a second, as a class must have (calibration/twin/demands.py)
+SIMULATED_S: Final = 60  # of all runs of a minute's twin together
+RUNS_MAX: Final = 5
+REQUESTS_MAX: Final = 20_000  # of all runs, warm-up and all: a few seconds of CPU time
+MEMBERS: Final = 10  # of the ensemble, asked a question
+SEED: Final = 1
+# Key of a device's service time -> direction of its requests, and the power that it goes with.
+SERVICE: Final[Mapping[str, tuple[str, int]]] = {
+    "read": ("r", 1),
+    "write": ("w", 1),
+    "read_rate": ("r", -1),
+    "write_rate": ("w", -1),
+}
+DIMENSIONS: Final[Mapping[str, str]] = {
+    "rate": "rate_per_s",
+    "concurrency": "count",
+    "user": "time_ns",
+    "system": "time_ns",
+    "read": "time_ns",
+    "write": "time_ns",
+    "read_rate": "bytes_per_s",
+    "write_rate": "bytes_per_s",
+}
+_UNITS: Final = {"rate_per_s": "/s", "bytes_per_s": "B/s", "time_ns": "ns"}
+
+
+class NoTwin(ValueError):
+    """A minute that no twin can be made of, or a question that cannot be asked; says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minute:
+    """What was recorded in a minute, as `iotwin record` would have written it, and the host."""
+
+    name: str
+    text: str
+    host: Host | None = None
+
+    def look(self) -> Look:
+        """Return what it says; raise NoTwin."""
+        source = Source(
+            name=self.name, recordings=(read_text(self.text, self.name),), host=self.host
+        )
+        try:
+            return look(source)
+        except NothingToLookAt as error:
+            raise NoTwin(str(error)) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How server and twin stood in a minute: both under the names of iotwin's answers."""
+
+    server: Figures
+    twin: Figures
+    values: Mapping[str, float]  # that differ from the twin's file, by path
+    is_fitted: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """An answer: a sentence, and its figures with intervals."""
+
+    question: str
+    sentence: str
+    metrics: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(kw_only=True)
+class Kept:
+    """A twin's file and ensemble, and the values that differ from them by now."""
+
+    place: Path
+    draft: Draft
+    fit: Fit | None  # None: a draft that was not fitted yet
+    text: str
+    values: dict[str, float] = field(default_factory=dict)
+    figures: Figures = field(default_factory=dict)  # of the last runs
+    runs: int = 0  # so far: each has a seed of its own
+    rest: Progress | None = None
+
+    def renew(self, minute: Minute) -> Standing:
+        """Bring the twin to a minute and run it; raise NoTwin."""
+        seen = steady(minute.look())
+        server = recorded_figures(seen)
+        if not self.figures:
+            self.figures = self._run()
+        self._correct(server)
+        self.figures = self._run()
+        return Standing(
+            server=server,
+            twin=self.figures,
+            values=dict(self.values),
+            is_fitted=self.fit is not None,
+        )
+
+    def ask(self, text: str, minute: Minute) -> Told:
+        """Answer a question of the server as it was in a minute; raise NoTwin."""
+        seen = minute.look()
+        try:
+            question = read_question(text, self.draft)
+        except QuestionError as error:
+            raise NoTwin(str(error)) from None
+        fit = self._fit_now()
+        with Laboratory(HERE, measure=server_figures, progress=self.rest) as laboratory:
+            simulated = answers_of(
+                [question],
+                fit,
+                str(self.place),
+                laboratory,
+                members=min(MEMBERS, len(fit.members)),
+                seed=SEED,
+                others=self.draft.others,
+            )
+        answers = anchored(simulated, seen, SEED)
+        [one] = answers.asked
+        told = sentence(one, answers.today, seen, self.draft)
+        return Told(question=text, sentence=told, metrics=metrics_json(one))
+
+    def _run(self) -> Figures:
+        """Return the figures of runs of a minute together."""
+        values = tuple((path, _text(path, value)) for path, value in self.values.items())
+        runs = self._runs_of_a_minute()
+        trials = [Trial(str(self.place), None, values, SEED + self.runs + n) for n in range(runs)]
+        self.runs += runs
+        with Laboratory(HERE, measure=server_figures, progress=self.rest) as laboratory:
+            laboratory.planned = runs
+            found = laboratory.figures(trials)
+        names = dict.fromkeys(name for one in found for name in one)
+        return {name: sum(one.get(name, 0.0) for one in found) / runs for name in names}
+
+    def _runs_of_a_minute(self) -> int:
+        """Return how many runs are a minute together, fewer if many requests are in each."""
+        length_s = self.draft.settle_s + self.draft.measured_s
+        requests = length_s * sum(load.device.rate_per_s for load in self.draft.loads)
+        wanted = math.ceil(SIMULATED_S / self.draft.measured_s)
+        return max(1, min(RUNS_MAX, wanted, int(REQUESTS_MAX / requests)))
+
+    # -- Corrections
+
+    def _correct(self, server: Figures) -> None:
+        """Correct every value by the ratio of what it drives."""
+        twin = self.figures
+        demand = {
+            load.name: {x: _ratio(server, twin, f"disk.{load.name}.{x}_per_s") for x in "rw"}
+            for load in self.draft.loads
+        }
+        is_near = all(abs(ratio - 1) <= NEAR for one in demand.values() for ratio in one.values())
+        for load in self.draft.loads:
+            for one in load.classes:
+                letter = "r" if one.kind == READ else "w"
+                section = ("process", process_name(load.name, one.kind))
+                self._demand(section, server, letter, load.name)
+            if is_near:
+                self._service(load.name, server)
+        self._cpu_times(server)
+
+    def _demand(self, section: tuple[str, ...], server: Figures, letter: str, device: str) -> None:
+        """Correct a class's rate, or its customers by Little's law."""
+        twin, name = self.figures, f"disk.{device}.{letter}"
+        rate = _ratio(server, twin, f"{name}_per_s")
+        if self.value((*section, "arrivals")) == "closed":
+            rate *= _ratio(server, twin, f"{name}_await_ms")
+            self._multiply((*section, "concurrency"), rate, STEP_MAX)
+        else:
+            self._multiply((*section, "rate"), rate, STEP_MAX)
+
+    def _service(self, device: str, server: Figures) -> None:
+        """Correct a device's service times by half of Newton's step."""
+        util = min(server.get(f"disk.{device}.util_pct", 0.0), 100.0) / 100
+        gain = max(GAIN_MIN, DAMPING * (1 - util))
+        for key, (letter, power) in SERVICE.items():
+            off = _ratio(server, self.figures, f"disk.{device}.{letter}_await_ms")
+            ratio = min(SERVICE_STEP_MAX, max(1 / SERVICE_STEP_MAX, off**gain))
+            self._multiply((*disk_section(device), key), ratio**power, SERVICE_STEP_MAX)
+
+    def _cpu_times(self, server: Figures) -> None:
+        """Correct the CPU time of a transaction: busy time by requests, of both."""
+        ratio = _ratio(server, self.figures, CPU_BUSY) / self._requests(server)
+        for name in self.draft.streams:
+            for key in ("user", "system"):
+                self._multiply(("process", name, key), ratio, STEP_MAX)
+
+    def _requests(self, server: Figures) -> float:
+        """Return the ratio of all requests, server to twin."""
+        names = [f"disk.{load.name}.{x}_per_s" for load in self.draft.loads for x in "rw"]
+        of_server, of_twin = (sum(one.get(x, 0.0) for x in names) for one in (server, self.figures))
+        return of_server / of_twin if of_server and of_twin else 1.0
+
+    def _multiply(self, path: tuple[str, ...], ratio: float, most: float) -> None:
+        """Correct a value that the file has; a count stays whole, and one at least."""
+        dim = DIMENSIONS[path[-1]]
+        now = self._number(path, dim)
+        if not now:
+            return
+        changed = now * min(most, max(1 / most, ratio))
+        self.values[dotted(*path)] = max(1.0, round(changed)) if dim == "count" else changed
+
+    def _number(self, path: tuple[str, ...], dim: str) -> float | None:
+        """Return a value as it is now; None if the file has none."""
+        known = self.values.get(dotted(*path))
+        return known if known is not None else _number(self.value(path), dim)
+
+    def value(self, path: tuple[str, ...]) -> Any:
+        """Return what the file says; None if it does not."""
+        return value_in(tomllib.loads(self.text), path)
+
+    def _fit_now(self) -> Fit:
+        """Return the ensemble with every value as much larger as the twin's is by now."""
+        fit = self.fit
+        if fit is None:
+            raise NoTwin("the twin is not fitted yet: ask in half a minute")
+        content = tomllib.loads(self.text)
+        ratios: dict[str, float] = {}
+        added: dict[str, str] = {}
+        for path, now in self.values.items():
+            base = _number(value_in(content, split_key(path)), DIMENSIONS[split_key(path)[-1]])
+            if path in fit.parameters and base:
+                ratios[path] = now / base
+            else:
+                added[path] = _text(path, now)
+        members = [
+            (
+                *(
+                    _scaled(path, text, ratios.get(path, 1.0))
+                    for path, text in zip(fit.parameters, row, strict=True)
+                ),
+                *added.values(),
+            )
+            for row in fit.members
+        ]
+        return replace(fit, parameters=(*fit.parameters, *added), members=tuple(members), best={})
+
+
+def first(minute: Minute, folder: Path, rest: Progress | None = None) -> Kept:
+    """Return the twin's first sketch: operational estimates alone; raise NoTwin."""
+    draft = _draft(minute.look())
+    text = draft.sheet.text("A sketch of a server that is followed.")
+    place = folder / "sketch.toml"
+    place.write_text(text, encoding="utf-8")
+    return Kept(place=place, draft=draft, fit=None, text=text, rest=rest)
+
+
+def fitted(minute: Minute, folder: Path, rest: Progress | None = None) -> Kept:
+    """Return a twin that is fitted to a minute, as `iotwin mine` does it; raise NoTwin."""
+    seen = minute.look()
+    draft = _draft(seen)
+    place = folder / "twin.toml"
+    with Laboratory(HERE, measure=columns_of_run, progress=rest) as laboratory:
+        twin = fit_draft(
+            draft,
+            seen,
+            place,
+            comment="A server that is followed.",
+            seed=SEED,
+            simulations=SIMULATIONS_MIN,
+            laboratory=laboratory,
+        )
+    place.write_text(twin.text, encoding="utf-8")
+    fit_place = place.with_suffix(".fit.toml")
+    fit_place.write_text(ensemble_text(twin, place, "iotwin follow", []), encoding="utf-8")
+    return Kept(place=place, draft=draft, fit=read_fit(fit_place), text=twin.text, rest=rest)
+
+
+def given(
+    minute: Minute,
+    text: str,
+    fit_text: str | None,
+    values: Mapping[str, float],
+    folder: Path,
+    rest: Progress | None = None,
+) -> Kept:
+    """Return a twin that was made before, of which `values` differ by now; raise NoTwin.
+
+    Without the ensemble's text all members are the file itself.
+    """
+    draft = _draft(minute.look())
+    place = folder / "twin.toml"
+    place.write_text(text, encoding="utf-8")
+    content = tomllib.loads(text)
+    missing = [name for name in draft.streams if value_in(content, ("process", name)) is None]
+    if missing:
+        known = ", ".join(content.get("process", {})) or "none"
+        raise NoTwin(
+            f"the twin is of another server, or of another load: it has no process"
+            f" {', '.join(missing)} (it has: {known})"
+        )
+    return Kept(
+        place=place,
+        draft=draft,
+        fit=_fit_of(place, fit_text),
+        text=text,
+        values=dict(values),
+        rest=rest,
+    )
+
+
+def _fit_of(place: Path, fit_text: str | None) -> Fit:
+    if fit_text is None:
+        return Fit(
+            file=place.name,
+            scenario=place.stem,
+            kind="prediction",
+            against="nothing",
+            variants=(),
+            parameters=(),
+            best={},
+            members=((),) * MEMBERS,
+            header={},
+        )
+    fit_place = place.with_suffix(".fit.toml")
+    fit_place.write_text(fit_text, encoding="utf-8")
+    return read_fit(fit_place)
+
+
+def _draft(seen: Look) -> Draft:
+    try:
+        return draw_draft(seen, SEED)
+    except NothingToTwin as error:
+        raise NoTwin(str(error)) from None
+
+
+def value_in(content: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """Return what a scenario's text has at a path, with or without its source; None: nothing."""
+    found: Any = content
+    for part in path:
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found.get("value", found) if isinstance(found, Mapping) else found
+
+
+def _number(value: Any, dim: str) -> float | None:
+    try:
+        return float(parse_quantity(value, dim)) if value is not None else None
+    except (UnitError, ValueError, TypeError):
+        return None
+
+
+def _ratio(server: Figures, twin: Figures, name: str) -> float:
+    """Return server to twin; 1 where either has hardly anything."""
+    of_server, of_twin = server.get(name, 0.0), twin.get(name, 0.0)
+    least = RATE_MIN if name.endswith("_per_s") else 0.0
+    return of_server / of_twin if of_server > least and of_twin > least else 1.0
+
+
+def _text(path: str, value: float) -> str:
+    """Return a value as a scenario has it."""
+    dim = DIMENSIONS[split_key(path)[-1]]
+    if dim == "count":
+        return f"{round(value)}"
+    return f"{round(value) if dim == 'time_ns' else float(f'{value:.6g}')} {_UNITS[dim]}"
+
+
+def _scaled(path: str, text: str, ratio: float) -> str:
+    """Return a member's value so many times as large."""
+    if ratio == 1:
+        return text
+    dim = DIMENSIONS[split_key(path)[-1]]
+    value = float(parse_quantity(text if dim != "count" else int(float(text)), dim)) * ratio
+    return _text(path, max(1.0, value) if dim == "count" else value)

@@ -1,0 +1,102 @@
+"""Servers that are known, as a follower reads them: samples of a run, and what may befall them."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+from calibration.record_text import TextSample
+from sim.machine import simulate
+from sim.scenario.load import load_text
+
+SERVER = """\
+title = "A server whose load doubles"
+[machine]
+kernel = "6.1"
+hostname = "known"
+cpus = 2
+memory = "1 GiB"
+[machine.disk.sda]
+device = "multiserver"
+capacity = "20 GiB"
+servers = 2
+read = "1.5 ms"
+write = "0.8 ms"
+read_rate = "0 B/s"
+write_rate = "0 B/s"
+scheduler = "none"
+[machine.mount."/"]
+type = "ext3"
+device = "sda"
+{processes}
+[run]
+duration = "{duration} s"
+[measure]
+interval = "5 s"
+"""
+READS = """\
+[process.reads]
+program = "transactions"
+arrivals = "open"
+rate = "40 /s"
+concurrency = 64
+reads = 1
+read_size = "8 KiB"
+read_file = "/table"
+working_set = "2 GiB"
+direct = true
+user = "3 ms"
+system = "0.5 ms"
+variation = "exponential"
+"""
+MORE = """\
+[process.more]
+program = "fio"
+rw = "randread"
+filename = "/more"
+size = "2 GiB"
+block_size = "8 KiB"
+direct = true
+read_iops = "40 /s"
+start = "{start} s"
+runtime = "10 min"
+"""
+ORDERS = """\
+[process.orders]
+program = "transactions"
+arrivals = "open"
+rate = "8 /s"
+concurrency = 64
+writes = 1
+write_size = "16 KiB"
+fsyncs = 1
+user = "3 ms"
+system = "0.5 ms"
+variation = "exponential"
+"""
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@cache
+def series(seed: int, duration_s: int, doubles_s: int | None = None) -> tuple[TextSample, ...]:
+    """Return a sample every 5 s of a server whose reads double at a time, if at all."""
+    processes = READS + ORDERS
+    if doubles_s is not None:
+        processes += MORE.format(start=doubles_s)
+    text = SERVER.format(processes=processes, duration=duration_s)
+    result = simulate(load_text(text, Path("followed.toml")), seed)
+    return tuple(
+        TextSample(
+            at=BEGIN + timedelta(seconds=one.t_ns / 1e9),
+            line=0,
+            texts={f"/proc/{name}": body for name, body in one.files.items()},
+            begins=False,
+            interval_s=5.0,
+        )
+        for one in result.samples[2:]  # the first seconds of a server are not those followed
+    )
+
+
+def changed(sample: TextSample, name: str, text: str) -> TextSample:
+    """Return a sample with another text in a file."""
+    return replace(sample, texts={**sample.texts, name: text})

@@ -1,0 +1,208 @@
+"""A server that is followed: a change is noticed, damage is survived, the twin keeps near."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from calibration.follow.bench import Hand
+from calibration.follow.follower import Event, Follower
+from calibration.follow.state import StateError, restore, state_of
+from calibration.host import host_of
+from calibration.record_text import TextSample, text_of, text_samples
+from tests.calibration.followed import changed, series
+from tests.calibration.recorded_twin import HOST
+
+DOUBLES_S = 150
+NEAR = 0.15
+
+
+def follower(*, with_twin: bool = False) -> Follower:
+    return Follower(name="known", reading_s=5.0, host=host_of(HOST), with_twin=with_twin)
+
+
+def told(one: Follower, samples: Sequence[TextSample]) -> list[Event]:
+    return [event for sample in samples for event in one.take(sample)]
+
+
+def notes(samples: Sequence[TextSample]) -> list[str]:
+    return [event.text for event in told(follower(), samples)]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_twice_the_reads_are_noticed_within_30_s_and_nothing_before(seed: int) -> None:
+    samples = series(seed, 230, DOUBLES_S)
+    [alarm] = [one for one in told(follower(), samples) if one.kind == "alarm"]
+    begin = samples[0].at - timedelta(seconds=samples[0].at.second)
+    assert 0 <= (alarm.at - begin).total_seconds() - DOUBLES_S <= 30
+    assert alarm.content["cause"] == "load"
+    [parted] = alarm.content["parted"]
+    assert (parted["resource"], parted["figure"]) == ("sda", "r_per_s")
+    assert parted["factor"] == pytest.approx(2, rel=NEAR)
+    assert "the load changed" in alarm.text
+
+
+def test_a_steady_server_is_no_alarm() -> None:
+    assert told(follower(), series(4, 400)) == []
+
+
+def test_the_twin_is_near_after_a_minute_and_after_a_change(tmp_path: Path) -> None:
+    one, hand = follower(with_twin=True), Hand(tmp_path)
+    one.is_fitted = True  # the sketch alone: a fit is tried below
+    jobs = []
+    for sample in series(1, 230, DOUBLES_S):
+        one.take(sample)
+        job = one.job()
+        if job is not None:
+            jobs.append((job.kind, job.epoch))
+            one.done(hand.do(job))
+            if job.epoch == one.epoch and len(jobs) in (2, 3):
+                _check_near(one)
+    assert jobs[0] == ("sketch", 0)
+    assert jobs[-1] == ("renew", 1)
+    _check_near(one)
+
+
+def _check_near(one: Follower) -> None:
+    """Every figure of the last minute that is large enough is within 15 % of the server's."""
+    assert one.standing is not None
+    for column in ("r_per_s", "w_per_s", "r_await_ms", "w_await_ms", "util_pct"):
+        name = f"disk.sda.{column}"
+        assert one.standing.twin[name] == pytest.approx(one.standing.server[name], rel=NEAR), name
+
+
+def test_a_fitted_twin_answers_what_if_and_goes_on_from_its_state(tmp_path: Path) -> None:
+    one, hand = follower(with_twin=True), Hand(tmp_path)
+    told(one, series(1, 100))
+    for _ in range(2):
+        job = one.job()
+        assert job is not None
+        one.done(hand.do(job))
+    assert one.is_fitted
+    one.questions.append("load=2")
+    job = one.job()
+    assert job is not None
+    [answer] = one.done(hand.do(job))
+    util = answer.content["metrics"]["disk.sda.util_pct"]
+    assert util["median"] == pytest.approx(2 * one.standing.server["disk.sda.util_pct"], rel=NEAR)
+    assert answer.text.startswith("With twice the load, sda is")
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(state_of(one)), encoding="utf-8")
+    again = follower(with_twin=True)
+    restore(again, path)
+    assert {key: (x.mean, x.known) for key, x in again.channels.items()} == {
+        key: (x.mean, x.known) for key, x in one.channels.items()
+    }
+    told(again, series(1, 100)[:7])
+    job = again.job()
+    assert job is not None
+    assert job.kind == "given"
+    hand = Hand(tmp_path)
+    again.done(hand.do(job))
+    _check_near(again)
+
+
+def test_a_question_that_is_none_is_told(tmp_path: Path) -> None:
+    one, hand = follower(with_twin=True), Hand(tmp_path)
+    told(one, series(1, 100))
+    job = one.job()
+    assert job is not None
+    one.done(hand.do(job))
+    one.is_fitted = True
+    one.questions.append("laod=2")
+    job = one.job()
+    assert job is not None
+    [note] = one.done(hand.do(job))
+    assert "did you mean 'load'?" in note.text
+
+
+def test_an_idle_server_has_no_twin_and_it_is_told_why(tmp_path: Path) -> None:
+    one, hand = follower(with_twin=True), Hand(tmp_path)
+    rows = "   8       0 sda 9 0 72 9 0 0 0 0 0 9 9 0 0 0 0 0 0\n"
+    told(one, [changed(x, "/proc/diskstats", rows) for x in series(1, 100)])
+    job = one.job()
+    assert job is not None
+    [note] = one.done(hand.do(job))
+    assert note.text.startswith("no twin:")
+    assert one.job() is None  # for a while
+
+
+# -- Damage
+
+
+def test_counters_that_began_anew_cost_a_reading_and_are_told() -> None:
+    samples = list(series(1, 200))
+    first = samples[0].texts["/proc/diskstats"]
+    samples = [*samples[:20], changed(samples[20], "/proc/diskstats", first), *samples[21:]]
+    assert notes(samples) == ["sda: counters wrapped or began anew: a reading is left out"]
+
+
+def test_a_gap_is_told_and_no_alarm() -> None:
+    samples = series(1, 300)
+    [note] = notes([*samples[:20], *samples[40:]])
+    assert note.startswith("a gap of 105 s, where a sample comes every 5 s")
+
+
+@pytest.mark.parametrize("step_s", [3600, -3600])
+def test_a_step_of_the_clock_is_told_and_changes_no_figure(step_s: int) -> None:
+    samples = series(1, 200)
+    later = [replace(x, at=x.at + timedelta(seconds=step_s)) for x in samples[20:]]
+    one, plain = follower(), follower()
+    [event] = told(one, [*samples[:20], *later])
+    told(plain, samples)
+    way = "forward" if step_s > 0 else "back"
+    assert event.text.startswith(f"the clock was set {way} by 3600 s")
+    assert [x.interval for x in one.last] == [x.interval for x in plain.last]
+    assert one.readings.window(0.0) == plain.readings.window(0.0)
+
+
+def test_a_device_that_goes_and_comes_again_is_told() -> None:
+    samples = list(series(1, 200))
+    for number in range(15, 20):
+        samples[number] = changed(samples[number], "/proc/diskstats", "")
+    assert notes(samples) == ["sda is gone", "sda is new"]
+
+
+def test_a_server_that_was_started_again_is_learned_anew() -> None:
+    samples = series(1, 200)
+    one = follower()
+    [event] = told(one, [*samples[:20], *samples[:10]])
+    assert event.text.startswith("the server was started again")
+    assert len(one.last) == 9
+
+
+@pytest.mark.parametrize("text", ["", "cpu what\n", "\0\0\0"])
+def test_a_text_that_is_not_the_kernels_is_told(text: str) -> None:
+    samples = list(series(1, 200))
+    samples[20] = changed(samples[20], "/proc/stat", text)
+    [note] = notes(samples)
+    assert note.startswith("a sample is not as the kernel's, and is left out")
+
+
+def test_what_is_written_of_samples_is_read_back() -> None:
+    samples = [replace(one, begins=not n) for n, one in enumerate(series(1, 100)[:3])]
+    back = text_samples(text_of(samples).splitlines())
+    assert [replace(one, line=0) for one in back] == samples
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("", "no state of iotwin follow"),
+        ("[]", "its schema is not"),
+        ('{"schema": "iotwin.follow.state/1"}', "damaged"),
+        ('{"schema": "iotwin.follow.state/1", "usual": [{}], "twin": null}', "damaged"),
+        ('{"schema": "iotwin.follow.state/1", "usual": [], "twin": {"text": 1}}', "damaged"),
+        ('{"schema": "iotwin.follow.state/1", "host": "other", "usual": []}', "the state of other"),
+    ],
+)
+def test_a_file_that_is_no_state_is_refused(tmp_path: Path, content: str, why: str) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(StateError) as caught:
+        restore(follower(), path)
+    assert why in str(caught.value)
+    assert str(path) in str(caught.value)
