@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from sim.registry import nearest
 
-Kind = Literal["device", "cpu", "system", "interface"]
+Kind = Literal["device", "cpu", "system", "interface", "process"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +227,27 @@ COLUMNS: Final[Mapping[str, Column]] = {
             "tx_bytes_per_s": "bytes sent per second",
             "rx_multicast_per_s": "multicast packets received per second",
             "ifutil_pct": "share of the line rate in use, the busier direction if full duplex, %",
+        },
+    ),
+    **_columns(
+        "process",
+        {
+            "process_user_pct": "user time, % of one CPU, without guests",
+            "process_system_pct": "kernel time, % of one CPU",
+            "process_guest_pct": "running a guest, % of one CPU",
+            "process_wait_pct": "runnable without a CPU, % of the interval",
+            "process_cpu_pct": "CPU time, % of one CPU (pidstat -I: of all)",
+            "process_minflt_per_s": "page faults without I/O per second",
+            "process_majflt_per_s": "page faults that needed I/O per second",
+            "process_vsz_bytes": "address space, bytes",
+            "process_rss_bytes": "resident memory, bytes",
+            "process_mem_pct": "resident memory, % of all",
+            "process_read_bytes_per_s": "bytes per second that it made to be read from disks",
+            "process_write_bytes_per_s": "bytes per second that it made dirty, to be written",
+            "process_cancelled_bytes_per_s": "of these, bytes per second that a truncate saved",
+            "process_iodelay_ticks": "time blocked by block I/O in the interval, 1/100 s",
+            "process_switches_per_s": "switches per second because it waited",
+            "process_preempted_per_s": "switches per second because it was preempted",
         },
     ),
 }

@@ -18,10 +18,12 @@ from calibration.look.cpus import CpuLook
 from calibration.look.demand import Demand, Demands
 from calibration.look.devices import DeviceLook
 from calibration.look.intervals import await_of
+from calibration.look.processes import ProcessLook
 from calibration.look.summary import Look
 from sim.report.tables import Column, Table, figure, plain
 
 WIDTH = 98
+SCHEMA = "iotwin.look/1"
 FACTS = ("tool", "kernel", "hostname", "arch", "cpus", "memory_bytes", "start", "date", "command")
 
 
@@ -35,6 +37,7 @@ def to_text(seen: Look) -> str:
         ("Volumes", _stacks(seen)),
         ("Demand of a transaction", _demands(seen.demands)),
         ("Memory and load", _system(seen)),
+        ("Busiest processes", _processes(seen.processes)),
         ("Does the recording agree with itself?", _checks(seen)),
     )
     texts = []
@@ -62,6 +65,7 @@ def _finite(content: Any) -> Any:
 
 def _content(seen: Look) -> dict[str, Any]:
     return {
+        "schema": SCHEMA,
         "source": seen.source.name,
         "facts": seen.source.facts,
         "formats": list(seen.formats),
@@ -75,6 +79,7 @@ def _content(seen: Look) -> dict[str, Any]:
         "stacks": [asdict(one) | {"unexplained": one.unexplained} for one in seen.stacks],
         "demands": asdict(seen.demands) if seen.demands is not None else None,
         "system": asdict(seen.system),
+        "processes": [asdict(one) for one in seen.processes],
         "outliers": {number + 1: told for number, told in seen.outliers.items()},
         "findings": [asdict(one) for one in seen.findings],
     }
@@ -269,6 +274,24 @@ def _system(seen: Look) -> Iterator[str]:
         yield from _paragraph(
             f"Load average {system.load:.2f} ({system.load_source}){_tasks(seen)}."
         )
+
+
+def _processes(processes: Sequence[ProcessLook]) -> Iterator[str]:
+    """Say who was busy, in columns that some table had."""
+    cells = {
+        "CPU %": [_cell(one.cpu_pct) for one in processes],
+        "wait %": [_cell(one.wait_pct) for one in processes],
+        "read MB/s": [_cell(_scaled(one.read_bytes_per_s, 1e6)) for one in processes],
+        "written MB/s": [_cell(_scaled(one.write_bytes_per_s, 1e6)) for one in processes],
+        "majflt/s": [_cell(one.majflt_per_s) for one in processes],
+        "RSS MB": [_cell(_scaled(one.rss_bytes, 1e6)) for one in processes],
+    }
+    told = {title: column for title, column in cells.items() if any(column)}
+    if not told:
+        return
+    columns = (Column(""), *(Column(title, is_number=True) for title in told))
+    rows = tuple(zip((one.name for one in processes), *told.values(), strict=True))
+    yield from plain(Table(columns, rows)).splitlines()
 
 
 def _tasks(seen: Look) -> str:

@@ -33,8 +33,10 @@ from calibration.look.intervals import (
     without_ends,
 )
 from calibration.look.outliers import outliers
+from calibration.look.processes import ProcessLook, look_at_processes
 from calibration.look.stacking import Stack, stacks_of
 from calibration.look.tasks import Active, active_of, active_tasks
+from calibration.readers import UnreadableRecording
 from calibration.samples import Recording
 from sim.scenario import RecordedSpec
 from sim.scenario.calibrate import recorded_metrics
@@ -45,7 +47,7 @@ STACK_TOLERANCE = 0.1
 LOAD_FACTOR = 2.0  # a mean of samples against an average over a minute: less says nothing
 
 
-class NothingToLookAt(ValueError):
+class NothingToLookAt(UnreadableRecording):
     """A recording without one interval of CPU or device figures."""
 
 
@@ -89,6 +91,7 @@ class Look:
     verdict: Verdict
     laws: tuple[str, ...]  # that could be checked
     findings: tuple[Finding, ...]
+    processes: tuple[ProcessLook, ...]  # the busiest
     outliers: Mapping[int, str]  # number among those used -> what a device did in it
 
 
@@ -99,7 +102,7 @@ def look(
     check_one_server(source.recordings)
     intervals = intervals_of(source.recordings)
     if not intervals:
-        raise NothingToLookAt(_why_nothing(source))
+        raise NothingToLookAt(source.name, _why_nothing(source))
     checked = Checked(intervals=intervals, kernel=release(source.facts.get("kernel")))
     used = _used(source, intervals)
     if counts_whole_jiffies(checked):
@@ -142,6 +145,7 @@ def look(
             *_wait_findings(cpu),
             *_load_findings(system),
         ),
+        processes=tuple(look_at_processes(source.recordings)),
         outliers=outliers(used),
     )
 
@@ -287,12 +291,15 @@ def _why_nothing(source: Source) -> str:
     reports = _since_boot(source.recordings)
     if reports > 1:
         return (
-            f"{source.name}: {reports} reports, each since boot, and nothing tells the time between"
+            f"{reports} reports, each since boot, and nothing tells the time between"
             " them; put a line of `date` before each"
         )
     if reports:
-        return f"{source.name}: only figures since boot; record two reports or more"
-    return f"{source.name}: {samples} values, none of CPUs or devices over an interval"
+        return "only figures since boot; record two reports or more"
+    told = f"{samples} values, none of CPUs or devices over an interval"
+    if any(one.names("process") for one in source.recordings):
+        told += "; of processes alone no server is known: record `iostat -xz 5` beside pidstat"
+    return told
 
 
 def _since_boot(recordings: Sequence[Recording]) -> int:

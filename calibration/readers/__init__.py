@@ -52,6 +52,7 @@ from calibration.readers.sadf_text import SadfTextReader
 from calibration.readers.sar import SarReader
 from calibration.readers.stamp import StampReader
 from calibration.readers.swaps import SwapsReader
+from calibration.readers.telegraf import TelegrafReader
 from calibration.readers.timing import BlockDumpReader, DdReader, HdparmReader, TimeReader
 from calibration.readers.title import LoneTime, Title
 from calibration.readers.top import TopReader
@@ -92,6 +93,7 @@ READERS: Final[Sequence[MakeReader]] = (
     TimeReader,
     CpuinfoReader,
     NodeExporterReader,
+    TelegrafReader,
     ProcReader,
     BlockDumpReader,
     IotopReader,
@@ -119,6 +121,7 @@ LONG_LINES: Final = (
     PromptReader,
     CpuinfoReader,
     NodeExporterReader,
+    TelegrafReader,
     ProcReader,
     IotopReader,
     PidstatReader,

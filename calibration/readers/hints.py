@@ -21,7 +21,10 @@ _HINTS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"^AAA,progname,nmon", "nmon: record `iostat -xz 5`, or `sar -A 5`"),
         (r"^epoch,\w+", "collectd's CSV, which says neither disk nor unit: record `iostat -xz 5`"),
         (r"^(?:USER|UID)\s+PID\s", "ps: it has no figures of disks; record `iostat -xz 5`"),
-        (r"^\w+(?:,[\w.-]+=[^\s,]+)+ \w+=\S+ \d{19}$", "Telegraf's lines: record `iostat -xz 5`"),
+        (
+            r"^\d{10}(?:\.\d+)?,(?:diskio|cpu|system|kernel|mem|swap|processes),",
+            "Telegraf's CSV without titles: set csv_header = true, or data_format = 'influx'",
+        ),
     )
 )
 

@@ -121,6 +121,19 @@ class SarReader:
             return self._header(line, self._without_zone(stamped))
         return self._table is not None and self._row(line, self._without_zone(stamped), self._table)
 
+    def layout(self, titles: Sequence[str]) -> Layout | None:
+        """Return what the titles of a header mean; None if they are of no table."""
+        is_table = self.knows(titles) or (self._table is not None and len(titles) > 1)
+        return layout_of(titles) if is_table else None
+
+    def knows(self, titles: Sequence[str]) -> bool:
+        """Tell whether some title is of this tool."""
+        return bool(_TITLES & set(titles))
+
+    def words_of(self, words: Sequence[str], _layout: Layout) -> Sequence[str]:
+        """Return the words of a row, one for each title."""
+        return words
+
     def is_own(self, titles: Sequence[str]) -> bool:
         """Tell whether a header may be this tool's; the figures of processes are pidstat's."""
         return not is_mpstat(titles) and _PROCESS.isdisjoint(titles)
@@ -140,9 +153,9 @@ class SarReader:
         titles, table = stamped.words, self._table
         if not self.is_own(titles):
             return False
-        if not _TITLES & set(titles) and (table is None or len(titles) < 2):
+        layout = self.layout(titles)
+        if layout is None:
             return False
-        layout = layout_of(titles)
         self._average_titles = ()
         self._tell_unknown(line, layout)
         self._titles_seen.update(titles)
@@ -194,11 +207,12 @@ class SarReader:
         if layout.unknown and not (is_table and layout.titles in self._told):
             self._told.add(layout.titles)
             what = f"columns {', '.join(layout.unknown)} are" if layout.is_taken else "table is"
-            self.sink.skip(line, f"sar: {what} not taken")
+            self.sink.skip(line, f"{self.format}: {what} not taken")
 
     def _row(self, line: Line, stamped: Stamped, table: Table) -> bool:
         """Take a row; report it where it is not as its header says."""
-        layout, words = table.layout, stamped.words
+        layout = table.layout
+        words = self.words_of(stamped.words, layout)
         expected = len(layout.titles)
         numbers = sum(1 for word in words if _NUMERIC.match(word))
         if not words or numbers < max(len(words) - 1, 1):
@@ -209,9 +223,9 @@ class SarReader:
         if not layout.is_taken and len(words) == expected:
             return True  # Reported with its header.
         if len(words) != expected:
-            self.sink.skip(line, f"sar: {len(words)} words under {expected} titles")
+            self.sink.skip(line, f"{self.format}: {len(words)} words under {expected} titles")
         elif not line.ended and _may_be_cut(words, layout):
-            self.sink.skip(line, "sar: the end of the last line may be cut")
+            self.sink.skip(line, f"{self.format}: the end of the last line may be cut")
         else:
             self._take(line, words, layout, time_s, since_boot=since_boot)
         return True
@@ -225,7 +239,7 @@ class SarReader:
         try:
             values = read_row(words, layout)
         except NotANumber as error:
-            self.sink.skip(line, f"sar: {error}")
+            self.sink.skip(line, f"{self.format}: {error}")
             return
         report = self._report(layout, name, time_s)
         self._times_s[time_s] = None
@@ -252,10 +266,10 @@ class SarReader:
         after = next((at for at, word in enumerate(words[:3], 1) if word.endswith(":")), None)
         if after is None or self._table is None or words[0] in _OF_FREE:
             return False
-        rest = tuple(words[after:])
+        rest = tuple(self.words_of(words[after:], self._table.layout))
         if rest and not any(_NUMERIC.match(word) for word in rest):
             self._average_titles = rest
-            return bool(_TITLES & set(rest))
+            return self.knows(rest)
         return len(rest) == len(self._average_titles or self._table.layout.titles)
 
     def _without_zone(self, stamped: Stamped) -> Stamped:

@@ -8,7 +8,7 @@ from calibration.dataset import open_source
 from calibration.look import look
 from calibration.look.demand import Customers
 from calibration.look.report import to_json, to_text
-from calibration.look.summary import NothingToLookAt, Throughput
+from calibration.look.summary import Throughput
 from sim.cli import options
 from sim.cli.exec_tool import TimeType
 from sim.cli.output import check_apart, check_json, write_json
@@ -83,10 +83,7 @@ def command(
     if throughput_per_s is not None:
         known = Throughput(per_s=throughput_per_s, source="--throughput")
     asked = Customers(number=customers, think_s=think_ns / NS_PER_S) if customers else None
-    try:
-        seen = look(open_source(paths), throughput=known, customers=asked)
-    except NothingToLookAt as error:
-        raise click.UsageError(str(error)) from None
+    seen = look(open_source(paths), throughput=known, customers=asked)
     if asked is not None and seen.demands is None:
         raise click.UsageError("--customers needs a throughput: give --throughput too")
     if json_path is not None:

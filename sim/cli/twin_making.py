@@ -15,7 +15,6 @@ import click
 import sim
 from calibration.dataset import open_source, recorded_files
 from calibration.look import Look, look
-from calibration.look.summary import NothingToLookAt
 from calibration.twin.columns import columns_of_run
 from calibration.twin.demands import NothingToTwin
 from calibration.twin.draft import Draft
@@ -101,7 +100,7 @@ def make(
     try:
         seen, rest = _parts(paths, hold_out_percent)
         draft = draw_draft(seen, seed)
-    except (NothingToLookAt, NothingToTwin, TooShort) as error:
+    except (NothingToTwin, TooShort) as error:
         raise click.UsageError(str(error)) from None
     held_out = f" --hold-out {hold_out_percent}" if hold_out_percent else ""
     made_by = f"iotwin twin --simulations {simulations} --seed {seed}{held_out} {shlex.join(paths)}"

@@ -422,6 +422,51 @@ Linux 6.18.44 (vm) 	11/26/26 	_x86_64_	(2 CPU)
 20:39:17        0     23071   91.58    0.00    0.00    7.92   91.58     1  python
 
 """
+PIDSTAT_D = """\
+Linux 4.18 (vm) 	11/26/26 	_x86_64_	(2 CPU)
+
+20:39:15      UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command
+20:39:17        0        44      0.00    117.00      4.00       3  a b c
+20:39:17      999        50   1024.00      0.00      0.00      90  postgres: writer
+
+20:39:17      UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command
+20:39:19      999        50    512.00      0.00      0.00      10  postgres: writer
+
+Average:      UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command
+Average:        0        44      0.00     58.50      2.00       2  a b c
+Average:      999        50    768.00      0.00      0.00      50  postgres: writer
+"""
+_DISKIO = (
+    "diskio,host=vm,name=sda,serial=a\\ b reads={r}i,writes={w}i,read_bytes={rb}i,write_bytes={wb}i,"
+    "read_time={rt}i,write_time={wt}i,io_time={t}i,weighted_io_time={q}i,iops_in_progress=0i,"
+    "merged_reads=0i,merged_writes=0i {ns}\n"
+)
+_CPU = "cpu,cpu=cpu{n},host=vm time_user={u},time_system=1,time_idle={i},time_iowait=2 {ns}\n"
+
+
+def _telegraf_moment(at_s: int, seconds: int) -> str:
+    """Return a moment, `seconds` after which 100 reads of 4 KiB and 8 ms have been done a second."""
+    ns = at_s * 10**9
+    reads = 100 * seconds
+    disk = _DISKIO.format(
+        r=reads, w=0, rb=4096 * reads, wb=0, rt=8 * reads, wt=0, t=500 * seconds, q=8 * reads, ns=ns
+    )
+    cpus = "".join(_CPU.format(n=n, u=0.25 * seconds, i=0.75 * seconds, ns=ns) for n in (0, 1))
+    total = f"cpu,cpu=cpu-total,host=vm usage_user=25,usage_idle=75 {ns}\n"
+    return f"{disk}{cpus}{total}system,host=vm load1=1.5,load5=1,load15=0.5,uptime=9i {ns}\n"
+
+
+TELEGRAF = "".join(
+    _telegraf_moment(1_700_000_000 + 10 * n, seconds) for n, seconds in enumerate((5, 15, 25))
+)
+TELEGRAF_CSV = (
+    "timestamp,measurement,host,name,io_time,iops_in_progress,merged_reads,merged_writes,"
+    "read_bytes,read_time,reads,weighted_io_time,write_bytes,write_time,writes\n"
+) + "".join(
+    f"{1_700_000_000 + 10 * n},diskio,vm,sda,{500 * s},0,0,0,{409600 * s},{800 * s},{100 * s},"
+    f"{800 * s},0,0,0\n"
+    for n, s in enumerate((5, 15, 25))
+)
 CLOUDWATCH = """\
 {"MetricDataResults": [
  {"Id":"r","Label":"vol-0ab1 VolumeReadOps","Timestamps":["2024-05-01T10:02:00+00:00","2024-05-01T10:01:00+00:00","2024-05-01T10:00:00+00:00"],"Values":[6000,3000,600],"StatusCode":"Complete"},
@@ -468,5 +513,8 @@ MORE = {
     "mpstat": MPSTAT,
     "mpstat json": MPSTAT_JSON,
     "pidstat": PIDSTAT,
+    "pidstat -d": PIDSTAT_D,
+    "telegraf": TELEGRAF,
+    "telegraf csv": TELEGRAF_CSV,
     "cloudwatch": CLOUDWATCH,
 }

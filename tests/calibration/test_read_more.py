@@ -18,8 +18,11 @@ from tests.calibration.more_texts import (
     MPSTAT_JSON,
     NODE_EXPORTER,
     PIDSTAT,
+    PIDSTAT_D,
     PROMETHEUS,
     SADF_D,
+    TELEGRAF,
+    TELEGRAF_CSV,
 )
 from tests.calibration.texts import VMSTAT, values
 
@@ -153,10 +156,57 @@ def test_mpstat_has_its_own_name():
     assert [s.value for s in text.select("user_pct", "all")] == [22.31, 22.50]
 
 
-def test_pidstat_is_not_taken_for_sar():
-    with pytest.raises(UnreadableRecording, match=r"what processes do.*iostat -xz 5"):
-        read_text(PIDSTAT, "x")
-    assert read_text(PIDSTAT + MPSTAT, "x").formats == ("pidstat", "mpstat")
+def test_pidstat_says_what_each_process_did():
+    recording = read_text(PIDSTAT, "x")
+    assert recording.names("process")[-1] == "python[23071]"
+    assert values(recording, "process_cpu_pct") == [0.5, 0.5, 0.5, 91.58]
+    assert recording.problems == ()
+    assert recording.names("system") == [], "no figure of a process is the server's"
+
+
+def test_pidstat_counts_bytes_and_takes_all_of_a_command_for_its_name():
+    recording = read_text(PIDSTAT_D, "x")
+    assert recording.names("process") == ["a b c[44]", "postgres: writer[50]"]
+    reads = recording.select("process_read_bytes_per_s", "postgres: writer[50]")
+    assert [(s.time_s, s.value) for s in reads] == [(2.0, 2.0**20), (4.0, 2.0**19)]
+    assert recording.problems == (), "averages are no samples"
+
+
+def test_forms_of_pidstat_that_are_not_taken_say_what_to_type():
+    one_line = PIDSTAT.replace("20:39:15  ", "# Time    ")
+    with pytest.raises(UnreadableRecording, match=r"pidstat -h.*pidstat -u -d -r -w 5"):
+        read_text(one_line, "x")
+    threads = PIDSTAT.replace("      PID", "     TGID       TID")
+    with pytest.raises(UnreadableRecording, match="pidstat -t: threads"):
+        read_text(threads, "x")
+    assert read_text(one_line + MPSTAT, "x").formats == ("pidstat", "mpstat")
+
+
+@pytest.mark.parametrize("text", [TELEGRAF, TELEGRAF_CSV])
+def test_telegraf_counts_as_diskstats_do(text: str):
+    recording = read_text(text, "x")
+    assert recording.formats == ("Telegraf",)
+    assert values(recording, "r_per_s") == [100.0, 100.0]
+    assert values(recording, "read_bytes_per_s") == [409600.0, 409600.0]
+    assert values(recording, "r_await_ms") == [8.0, 8.0]
+    assert values(recording, "util_pct") == [50.0, 50.0]
+    assert recording.problems == ()
+
+
+def test_telegraf_s_cpus_and_load():
+    recording = read_text(TELEGRAF, "x")
+    assert [s.value for s in recording.select("user_pct", "0")] == [25.0, 25.0]
+    assert values(recording, "load1")[:2] == [1.5, 1.5]
+    assert recording.facts["hostname"] == "vm"
+
+
+def test_telegraf_that_cannot_be_read_says_what_to_set():
+    with pytest.raises(UnreadableRecording, match="csv_header = true"):
+        read_text(TELEGRAF_CSV.partition("\n")[2], "x")
+    mixed = read_text(TELEGRAF_CSV + "1700000030,cpu,cpu0,vm,1,2\n", "x")
+    assert "a file of its own" in str(mixed.problems[0])
+    other = TELEGRAF.replace("host=vm", "host=other")
+    assert "another host (other)" in str(read_text(TELEGRAF + other, "x").problems[0])
 
 
 def test_iotop_says_what_the_disks_moved():
