@@ -5,15 +5,19 @@ import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
 
 from sim.cli import options
 from sim.cli.exec_tool import TimeType, check_at
-from sim.cli.output import check_apart, check_json, write_to
+from sim.cli.extras import need
+from sim.cli.output import check_apart, check_json, write_file, write_to
 from sim.cli.progress import Progress
 from sim.machine import simulate
+from sim.report.grafana import dashboard
 from sim.report.node_metrics import metrics, open_metrics, prometheus_text, unix_time_s
 from sim.report.sadf_json import sadf_json
 from sim.results import RunResult
@@ -69,6 +73,14 @@ def _csv_row(values: Sequence[object]) -> str:
     return line.getvalue()
 
 
+def _grafana(readings: Readings, scenario: Scenario) -> Iterator[str]:
+    begin_ms, end_ms = (round(1000 * unix_time_s(readings[n])) for n in (0, -1))
+    interval_s = scenario.measure.interval_ns / NS_PER_S
+    title = f"iotwin: {scenario.name}"
+    content = dashboard(title=title, begin_ms=begin_ms, end_ms=end_ms, interval_s=interval_s)
+    yield json.dumps(content, indent=2) + "\n"
+
+
 def _sadf(readings: Readings, scenario: Scenario) -> Iterator[str]:
     server = scenario.server
     document = sadf_json(readings, hostname=server.hostname, release=server.kernel)
@@ -88,7 +100,9 @@ FORMATS: Final[Mapping[str, _Format]] = {
     "jsonl": _Format(_json_lines),
     "csv": _Format(_csv),
     "sadf": _Format(_sadf),
+    "grafana": _Format(_grafana),
 }
+PARQUET: Final = "parquet"  # of bytes, not text: written by sim/report/parquet.py
 
 
 @click.command("export", short_help="Write a run for Prometheus, sadf, pandas and others.")
@@ -99,7 +113,7 @@ FORMATS: Final[Mapping[str, _Format]] = {
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(list(FORMATS)),
+    type=click.Choice([*FORMATS, PARQUET]),
     default="openmetrics",
     show_default=True,
     help="What to write.",
@@ -131,7 +145,9 @@ def command(
 
     prometheus is what node_exporter would answer at one moment; openmetrics has every reading with
     its time, for `promtool tsdb create-blocks-from openmetrics`. jsonl and csv have the same
-    figures under the same names. sadf is what `sadf -j` makes of sar's files.
+    figures under the same names, as parquet has, for which the extra `parquet` and --out FILE are
+    needed. sadf is what `sadf -j` makes of sar's files. grafana is a
+    dashboard to import, for what openmetrics gave Prometheus, over the time of the run.
 
     \b
     Examples:
@@ -139,10 +155,16 @@ def command(
       iotwin export sendmail --what-if tmpfs --format csv --out tmpfs.csv
       iotwin export sendmail --format prometheus --at "2 min"
       iotwin export sendmail --format sadf --out storm.json
+      iotwin export sendmail --format grafana --out dashboard.json
+      iotwin export sendmail --format parquet --out storm.parquet
     """
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)
-    form = FORMATS[format_name]
-    if at_ns is not None and not form.is_moment:
+    form = FORMATS.get(format_name)  # None: parquet
+    if form is None:
+        if out == "-":
+            raise click.UsageError("parquet is no text: give it a file, --out FILE")
+        need("pyarrow")
+    if at_ns is not None and (form is None or not form.is_moment):
         moments = ", ".join(name for name, one in FORMATS.items() if one.is_moment)
         raise click.UsageError(f"--at is of {moments}: {format_name} has the whole run")
     options.tell_omissions(scenario)
@@ -151,6 +173,10 @@ def command(
     check_apart(out, read=(scenario.path,))
     with Progress(f"simulating {scenario.label}") as progress:
         result = simulate(scenario, scenario.seed, progress)
+    if form is None:
+        write = import_module("sim.report.parquet").write_parquet
+        write_file(Path(out), lambda place: write(result.samples, _labels(scenario), place))
+        return
     readings = [_at(result, at_ns)] if form.is_moment else result.samples
     chunks = form.write(readings, scenario)
     write_to("".join(chunks), out)

@@ -26,6 +26,7 @@ EXTRA_OF: Final[Mapping[str, str]] = {
     "matplotlib": "plot",
     "SALib": "sensitivity",
     "distributed": "cluster",
+    "pyarrow": "parquet",
     "starlette": "serve",
     "uvicorn": "serve",
     "jupytext": "lesson",

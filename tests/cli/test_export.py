@@ -89,7 +89,7 @@ def test_sadf_is_read_as_sadf_and_has_the_figures_of_sar(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--format", "parquet"), "'parquet' is not one of 'prometheus', 'openmetrics'"),
+        (("--format", "xml"), "'xml' is not one of 'prometheus', 'openmetrics'"),
         (("--at", "3 s"), "--at is of prometheus: openmetrics has the whole run"),
         (("--format", "prometheus", "--at", "1 h"), "3600 s is not within the run: 0 to 60 s"),
         (("--out", "no/where.om"), "cannot write no/where.om: no folder /"),
@@ -121,3 +121,24 @@ def test_a_label_is_escaped_and_a_number_has_all_of_its_digits() -> None:
     assert found["node_memory_HugePages_Free", ()] == 3
     assert found["node_vmstat_pgpgin", ()] == 4
     assert ("node_vmstat_nr_dirty", ()) not in found
+
+
+def test_parquet_has_the_rows_of_csv_with_types(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    place = tmp_path / "small.parquet"
+    export(tmp_path, "--format", "parquet", "--out", str(place))
+    table = parquet.read_table(place)
+    rows = list(csv.DictReader(io.StringIO(export(tmp_path, "--format", "csv"))))
+    assert [str(value) for value in table["metric"].to_pylist()] == [row["metric"] for row in rows]
+    assert table["value"].to_pylist() == [float(row["value"]) for row in rows]
+    assert table["device"].to_pylist() == [row["device"] or None for row in rows]
+    last = table["clock"].to_pylist()[-1] - table["clock"].to_pylist()[0]
+    assert last.total_seconds() == table["t_s"].to_pylist()[-1]
+    assert table.schema.metadata[b"iotwin.scenario"] == b"small"
+
+
+def test_parquet_wants_a_file(tmp_path: Path) -> None:
+    words = ("export", small_file(tmp_path), "--format", "parquet")
+    assert "parquet is no text: give it a file, --out FILE" in refused(*words)
+    at = (*words, "--out", str(tmp_path / "x"), "--at", "1 s")
+    assert "parquet has the whole run" in refused(*at) or "pyarrow is missing" in refused(*at)
