@@ -176,6 +176,23 @@ def test_top_and_ps(tmp_path: Path, kernel: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_ps_and_pgrep_in_a_shell_find_themselves(tmp_path: Path, kernel: str) -> None:
+    needs("ps", "pgrep", "sh")
+    tree = twin(tmp_path, kernel)
+    names = {path.split("/")[1]: text for path, text in tree.items() if path.endswith("/wchan")}
+    script = "ps -e -o pid=,wchan:40=,comm=; pgrep -c sendmail; ls -d /proc/[0-9]*"
+    lines = shell(tmp_path, kernel, "sh", "-c", script).splitlines()
+    rows = {words[0]: words[1:] for line in lines if len(words := line.split()) == 3}
+    own = rows.keys() - names.keys()
+    assert [rows[pid][1] for pid in own] == ["ps"]
+    for pid, place in names.items():
+        # ps leaves out underlines that a name begins with.
+        assert rows[pid][0] == (place.lstrip("_") if place != "0" else "-")
+    listed = {line.removeprefix("/proc/") for line in lines if line.startswith("/proc/")}
+    assert listed == names.keys(), "nothing of this computer is left in /proc"
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_atop(tmp_path: Path, kernel: str) -> None:
     needs("atop")
     text = shell(tmp_path, kernel, "atop", "1", "2", speed="1")
