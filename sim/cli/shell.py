@@ -103,8 +103,8 @@ def _check_program(name: str) -> None:
         )
     if shutil.which(name) is None:
         raise click.UsageError(
-            f"no program '{name}' on this computer (iotwin exec has iostat, sar, pidstat, vmstat and"
-            " top of its own)"
+            f"no program '{name}' on this computer (iotwin exec has iostat, sar, pidstat, vmstat"
+            " and top of its own)"
         )
 
 
