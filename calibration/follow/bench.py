@@ -4,110 +4,26 @@ Models: the colleague at the next desk, who has other things to do as well.
 Linux counterpart: prctl(2) PR_SET_PDEATHSIG, nice(2).
 Invariants: the process does one job at a time, at a tenth of the usual weight (nice 10), and rests
 as long as each part of a job took: half of one core at most, a tenth of one that others want; it
-ends when its parent does, however that ended. What goes wrong in a job is an answer too.
+ends when its parent does, however that ended.
 Left out: several twins at once.
 """
 
 import os
 import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from threadpoolctl import threadpool_limits
 
-from calibration.follow import keeping
-from calibration.follow.keeping import Kept, Minute, NoTwin, Standing, Told
-from sim.study.laboratory import Progress
+from calibration.follow.jobs import Job, Result
 from sim.study.workers import begin, clean_context
 
 NICE: Final = 10  # kernel/sched/core.c, sched_prio_to_weight: 110, where 0 has 1024
 MEMORY: Final = "/dev/shm"  # a file system in memory: no device of the server is written to
-Kind = Literal["sketch", "fit", "given", "renew", "ask"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What the twin is to do with a minute; `epoch` counts the changes of the load before it."""
-
-    kind: Kind
-    minute: Minute
-    epoch: int
-    question: str = ""
-    text: str = ""
-    fit_text: str | None = None
-    values: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """What came of a job: how server and twin stand, an answer, or why there is none.
-
-    `text` and `fit_text` are the twin's file and its ensemble, where they are new.
-    """
-
-    kind: Kind
-    epoch: int
-    standing: Standing | None = None
-    answer: Told | None = None
-    refusal: str = ""
-    text: str = ""
-    fit_text: str | None = None
-
-
-@dataclass
-class Hand:
-    """Does the jobs, with a folder for the twin's files."""
-
-    folder: Path
-    rest: Progress | None = None
-    _kept: Kept | None = None
-
-    def do(self, job: Job) -> Result:
-        """Do a job."""
-        try:
-            return self._do(job)
-        except NoTwin as error:
-            return Result(kind=job.kind, epoch=job.epoch, refusal=str(error))
-        except Exception as error:
-            # The parent tells its user, and goes on without this twin.
-            why = f"{type(error).__name__}: {error}"
-            return Result(kind=job.kind, epoch=job.epoch, refusal=why)
-
-    def _do(self, job: Job) -> Result:
-        if job.kind == "ask":
-            answer = self._there().ask(job.question, job.minute)
-            return Result(kind=job.kind, epoch=job.epoch, answer=answer)
-        if job.kind == "renew":
-            standing = self._there().renew(job.minute)
-            return Result(kind=job.kind, epoch=job.epoch, standing=standing)
-        if job.kind == "sketch":
-            kept = keeping.first(job.minute, self.folder, self.rest)
-        elif job.kind == "fit":
-            kept = keeping.fitted(job.minute, self.folder, self.rest)
-        else:
-            kept = keeping.given(
-                job.minute, job.text, job.fit_text, job.values, self.folder, self.rest
-            )
-        standing = kept.renew(job.minute)
-        self._kept = kept
-        fit_place = kept.place.with_suffix(".fit.toml")
-        return Result(
-            kind=job.kind,
-            epoch=job.epoch,
-            standing=standing,
-            text=kept.text,
-            fit_text=fit_place.read_text(encoding="utf-8") if fit_place.is_file() else None,
-        )
-
-    def _there(self) -> Kept:
-        if self._kept is None:
-            raise NoTwin("there is no twin yet")
-        return self._kept
 
 
 class Rest:
@@ -126,7 +42,8 @@ def work(connection: Connection, folder: str) -> None:
     """Do jobs until the parent has ended."""
     begin()
     os.nice(NICE)
-    hand = Hand(Path(folder), Rest())
+    # By name: the twin needs libraries that the follower does without.
+    hand = import_module("calibration.follow.hand").Hand(Path(folder), Rest())
     with threadpool_limits(1):
         while True:
             try:

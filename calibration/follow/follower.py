@@ -17,18 +17,14 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Any, Final
 
-from calibration.follow.bench import Job, Result
 from calibration.follow.detector import Channel, Parting, threshold_for
-from calibration.follow.keeping import Minute, Standing
+from calibration.follow.jobs import Job, Minute, Result, Standing
 from calibration.follow.readings import Reading, Readings
 from calibration.host import Host
 from calibration.look.devices import STACKED
 from calibration.look.intervals import mean_row
 from calibration.look.tasks import tasks_of
 from calibration.record_text import TextSample
-from calibration.twin.answers import LOAD_MEAN
-from calibration.twin.columns import TRUST
-from calibration.twin.verdict import FAIR, TRUST_MIN
 
 WINDOW_S: Final = 60.0  # of which the twin is
 RENEW_S: Final = 30.0  # between two twins
@@ -37,6 +33,7 @@ SETTLED_S: Final = 120.0  # and until its response times are usual, if there is 
 RETRY_S: Final = 60.0
 LOAD_S: Final = 300.0  # of which the mean load is: few tasks come and go
 LOADS: Final = 10  # of so many twins
+FAIR: Final = 2.0  # times the trust, as a twin is judged
 CPUS: Final = "CPUs"
 LOOPS: Final = ("loop", "ram", "sr", "fd", "zram")
 ENOUGH: Final = 5  # requests of a reading whose response time says something
@@ -45,18 +42,23 @@ TICKS_PER_S: Final = 100
 
 @dataclass(frozen=True)
 class Figure:
-    """A column that is followed: as one says it, and what is too little to matter."""
+    """A column that is followed: as one says it, and what is too little to matter.
+
+    `trust` is how far a twin is trusted there, relative: that of calibration/twin/columns.py, a
+    tenth at least, as its verdict has it. A test compares them: their modules load a second's
+    worth of libraries that a follower does without.
+    """
 
     column: str
     words: str
+    trust: float
     least: float
     is_demand: bool = False
 
     @property
     def matters(self) -> float:
         """Return the change of the logarithm that is told: twice what the column is trusted to."""
-        trust = TRUST[self.column].discrepancy_percent / 100 if self.column in TRUST else 0.0
-        return FAIR * math.log1p(max(trust, TRUST_MIN))
+        return FAIR * math.log1p(self.trust)
 
     def log(self, value: float) -> float:
         """Return the logarithm that is followed."""
@@ -64,13 +66,13 @@ class Figure:
 
 
 DEVICE: Final = (
-    Figure("r_per_s", "reads/s", 1.0, True),
-    Figure("w_per_s", "writes/s", 1.0, True),
-    Figure("r_await_ms", "ms a read", 0.01),
-    Figure("w_await_ms", "ms a write", 0.01),
-    Figure("util_pct", "% busy", 10.0),
+    Figure("r_per_s", "reads/s", 0.10, 1.0, True),
+    Figure("w_per_s", "writes/s", 0.10, 1.0, True),
+    Figure("r_await_ms", "ms a read", 0.10, 0.01),
+    Figure("w_await_ms", "ms a write", 0.15, 0.01),
+    Figure("util_pct", "% busy", 0.15, 10.0),
 )
-BUSY: Final = Figure("busy_pct", "% busy", 10.0, True)
+BUSY: Final = Figure("busy_pct", "% busy", 0.10, 10.0, True)
 FIGURES: Final[Mapping[str, Figure]] = {one.column: one for one in (*DEVICE, BUSY)}
 Key = tuple[str, str]  # resource, column
 
@@ -114,6 +116,7 @@ class Follower:
     baseline_s: float = WINDOW_S
     host: Host | None = None
     with_twin: bool = True
+    asked: tuple[str, ...] = ()  # at the end
     given: tuple[str, str | None, Mapping[str, float]] | None = None  # a twin made before
     readings: Readings = field(default_factory=Readings)
     channels: dict[Key, Channel] = field(default_factory=dict)
@@ -148,24 +151,31 @@ class Follower:
         self.last.append(reading)
         return [*events, *self._judge(reading)]
 
+    @property
+    def usual_s(self) -> float:
+        """Return how long readings are."""
+        return self.readings.reading_s or self.reading_s
+
     def job(self) -> Job | None:
         """Return what the twin is to do now; None: nothing."""
         if not self.with_twin or not self.last or not self.has_lasted():
             return None
         now_s = self.last[-1].end_s
-        if self.questions and self.standing is not None and self.is_fitted:
-            return self._job("ask", question=self.questions.popleft())
         if self.standing is None:
             if now_s < self._next_s:
                 return None
             self._next_s = now_s + RETRY_S
             if self.given is not None:
                 text, fit_text, values = self.given
-                return self._job("given", text=text, fit_text=fit_text, values=values)
-            return self._job("sketch")
-        if not self.is_fitted and self._lasts_s() >= WINDOW_S - self.reading_s:
+                more = {"text": text, "fit_text": fit_text, "values": values}
+                return self._job("given", later=self.asked, **more)
+            return self._job("sketch", later=self.asked)
+        if not self.is_fitted and self._lasts_s() >= WINDOW_S - self.usual_s:
             return self._job("fit")
-        if now_s >= self._next_s or self.standing_epoch < self.epoch:
+        is_of_today = self.standing_epoch == self.epoch
+        if self.questions and is_of_today:
+            return self._job("ask", question=self.questions.popleft())
+        if now_s >= self._next_s or not is_of_today:
             self._next_s = now_s + RENEW_S
             return self._job("renew")
         return None
@@ -187,20 +197,21 @@ class Follower:
                 self.standing, self.is_fitted = None, False
             elif result.kind == "fit":
                 self.is_fitted = True  # nothing else to be had: the sketch stays
-            return [self._note(at, f"no twin: {result.refusal}")]
+            lacks = "answer" if result.kind == "ask" else "twin"
+            return [self._note(at, f"no {lacks}: {result.refusal}")]
         if result.text:
             self.twin_text, self.twin_fit = result.text, result.fit_text
         is_first = self.standing is None
         before, self.standing = self.standing, result.standing
         fresh = result.standing.is_fitted and not self.is_fitted
         self.is_fitted = self.is_fitted or result.standing.is_fitted
-        events = []
+        events = [self._note(at, f"cannot be asked: {one}") for one in result.doubts]
         if is_first or fresh:
             made = "fitted to the last minute" if result.standing.is_fitted else "a first sketch"
             events.append(self._note(at, f"there is a twin: {made}"))
         if result.epoch > self.standing_epoch or fresh:
             self.twin_loads.clear()
-        self.twin_loads.append(result.standing.twin.get(LOAD_MEAN, 0.0))
+        self.twin_loads.append(result.standing.load)
         if result.epoch > self.standing_epoch:
             events += self._resume(before, result.standing)
             self.standing_epoch = result.epoch
@@ -288,7 +299,7 @@ class Follower:
         """Tell that the load changed; the response times wait for the twin of it."""
         since_s = min(one.since_s for one in partings.values())
         self.epoch += 1
-        self._from_s = since_s + self.reading_s  # the reading of the change is of both loads
+        self._from_s = since_s + self.usual_s  # the reading of the change is of both loads
         for resource, column in self.channels:
             if not FIGURES[column].is_demand:
                 self.channels[resource, column].pause()
@@ -322,11 +333,11 @@ class Follower:
                 continue
             name = f"disk.{resource}.{column}"
             if before is None or not (before.twin.get(name) and now.twin.get(name)):
-                channel.settle(self._waits[resource] + self.reading_s)
+                channel.settle(self._waits[resource] + self.usual_s)
                 continue
             figure = FIGURES[column]
             change = figure.log(now.twin[name]) - figure.log(before.twin[name])
-            parting = channel.resume(change, 0.1, self._waits[resource] + self.reading_s)
+            parting = channel.resume(change, 0.1, self._waits[resource] + self.usual_s)
             if parting is not None:
                 parted[key] = parting
         self._waits.clear()
@@ -342,7 +353,7 @@ class Follower:
         ]
         for resource, column in self.channels:
             if resource in late and self.channels[resource, column].is_paused:
-                self.channels[resource, column].settle(self._waits[resource] + self.reading_s)
+                self.channels[resource, column].settle(self._waits[resource] + self.usual_s)
         for name in late:
             del self._waits[name]
         return []
@@ -385,7 +396,7 @@ class Follower:
         if key not in self.channels:
             least = FIGURES[key[1]].matters
             self.channels[key] = Channel(least=least, threshold=0.0)
-            threshold = threshold_for(len(self.channels), self.reading_s)
+            threshold = threshold_for(len(self.channels), self.usual_s)
             for one in self.channels.values():
                 one.threshold = threshold
         return self.channels[key]
@@ -393,7 +404,7 @@ class Follower:
     # -- Private
 
     def _job(self, kind: Any, **more: Any) -> Job:
-        since_s = max(self.last[-1].end_s - WINDOW_S - self.reading_s / 2, self._from_s or 0.0)
+        since_s = max(self.last[-1].end_s - WINDOW_S - self.usual_s / 2, self._from_s or 0.0)
         minute = Minute(name=self.name, text=self.readings.window(since_s), host=self.host)
         return Job(kind=kind, minute=minute, epoch=self.epoch, **more)
 

@@ -11,20 +11,21 @@ Left out: a disk with an arm, whose times are its data sheet's: its load alone i
 
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from calibration.dataset import Source
 from calibration.fit.budget import SIMULATIONS_MIN
-from calibration.host import Host
+from calibration.follow.jobs import Minute, NoTwin, Standing, Told
 from calibration.look import Look, look, steady
 from calibration.look.summary import NothingToLookAt
 from calibration.readers import read_text
 from calibration.twin.anchored import anchored, recorded_figures
 from calibration.twin.answers import (
     CPU_BUSY,
+    LOAD_MEAN,
     answers_of,
     metrics_json,
     sentence,
@@ -32,7 +33,7 @@ from calibration.twin.answers import (
 )
 from calibration.twin.columns import columns_of_run
 from calibration.twin.demands import READ, NothingToTwin
-from calibration.twin.draft import Draft, process_name
+from calibration.twin.draft import BOUNDS, Draft, process_name
 from calibration.twin.fitting import draw_draft, ensemble_text, fit_draft
 from calibration.twin.questions import QuestionError, read_question
 from calibration.twin.server import disk_section
@@ -75,48 +76,6 @@ DIMENSIONS: Final[Mapping[str, str]] = {
 _UNITS: Final = {"rate_per_s": "/s", "bytes_per_s": "B/s", "time_ns": "ns"}
 
 
-class NoTwin(ValueError):
-    """A minute that no twin can be made of, or a question that cannot be asked; says why."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Minute:
-    """What was recorded in a minute, as `iotwin record` would have written it, and the host."""
-
-    name: str
-    text: str
-    host: Host | None = None
-
-    def look(self) -> Look:
-        """Return what it says; raise NoTwin."""
-        source = Source(
-            name=self.name, recordings=(read_text(self.text, self.name),), host=self.host
-        )
-        try:
-            return look(source)
-        except NothingToLookAt as error:
-            raise NoTwin(str(error)) from None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Standing:
-    """How server and twin stood in a minute: both under the names of iotwin's answers."""
-
-    server: Figures
-    twin: Figures
-    values: Mapping[str, float]  # that differ from the twin's file, by path
-    is_fitted: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Told:
-    """An answer: a sentence, and its figures with intervals."""
-
-    question: str
-    sentence: str
-    metrics: Mapping[str, Mapping[str, Any]]
-
-
 @dataclass(kw_only=True)
 class Kept:
     """A twin's file and ensemble, and the values that differ from them by now."""
@@ -132,7 +91,7 @@ class Kept:
 
     def renew(self, minute: Minute) -> Standing:
         """Bring the twin to a minute and run it; raise NoTwin."""
-        seen = steady(minute.look())
+        seen = steady(look_at(minute))
         server = recorded_figures(seen)
         if not self.figures:
             self.figures = self._run()
@@ -141,13 +100,14 @@ class Kept:
         return Standing(
             server=server,
             twin=self.figures,
+            load=self.figures[LOAD_MEAN],
             values=dict(self.values),
             is_fitted=self.fit is not None,
         )
 
     def ask(self, text: str, minute: Minute) -> Told:
         """Answer a question of the server as it was in a minute; raise NoTwin."""
-        seen = minute.look()
+        seen = look_at(minute)
         try:
             question = read_question(text, self.draft)
         except QuestionError as error:
@@ -167,6 +127,14 @@ class Kept:
         [one] = answers.asked
         told = sentence(one, answers.today, seen, self.draft)
         return Told(question=text, sentence=told, metrics=metrics_json(one))
+
+    def doubts(self, questions: Sequence[str]) -> Iterator[str]:
+        """Yield why a question cannot be asked, for each that cannot."""
+        for one in questions:
+            try:
+                read_question(one, self.draft)
+            except QuestionError as error:
+                yield str(error)
 
     def _run(self) -> Figures:
         """Return the figures of runs of a minute together."""
@@ -239,12 +207,13 @@ class Kept:
         return of_server / of_twin if of_server and of_twin else 1.0
 
     def _multiply(self, path: tuple[str, ...], ratio: float, most: float) -> None:
-        """Correct a value that the file has; a count stays whole, and one at least."""
+        """Correct a value that the file has, inside what its component takes; a count is whole."""
         dim = DIMENSIONS[path[-1]]
         now = self._number(path, dim)
         if not now:
             return
-        changed = now * min(most, max(1 / most, ratio))
+        low, high = BOUNDS.get(path[-1], (0.0, math.inf))
+        changed = min(high, max(low, now * min(most, max(1 / most, ratio))))
         self.values[dotted(*path)] = max(1.0, round(changed)) if dim == "count" else changed
 
     def _number(self, path: tuple[str, ...], dim: str) -> float | None:
@@ -285,7 +254,7 @@ class Kept:
 
 def first(minute: Minute, folder: Path, rest: Progress | None = None) -> Kept:
     """Return the twin's first sketch: operational estimates alone; raise NoTwin."""
-    draft = _draft(minute.look())
+    draft = _draft(look_at(minute))
     text = draft.sheet.text("A sketch of a server that is followed.")
     place = folder / "sketch.toml"
     place.write_text(text, encoding="utf-8")
@@ -294,7 +263,7 @@ def first(minute: Minute, folder: Path, rest: Progress | None = None) -> Kept:
 
 def fitted(minute: Minute, folder: Path, rest: Progress | None = None) -> Kept:
     """Return a twin that is fitted to a minute, as `iotwin mine` does it; raise NoTwin."""
-    seen = minute.look()
+    seen = look_at(minute)
     draft = _draft(seen)
     place = folder / "twin.toml"
     with Laboratory(HERE, measure=columns_of_run, progress=rest) as laboratory:
@@ -325,7 +294,7 @@ def given(
 
     Without the ensemble's text all members are the file itself.
     """
-    draft = _draft(minute.look())
+    draft = _draft(look_at(minute))
     place = folder / "twin.toml"
     place.write_text(text, encoding="utf-8")
     content = tomllib.loads(text)
@@ -405,6 +374,16 @@ def _scaled(path: str, text: str, ratio: float) -> str:
     """Return a member's value so many times as large."""
     if ratio == 1:
         return text
-    dim = DIMENSIONS[split_key(path)[-1]]
+    key = split_key(path)[-1]
+    dim, (low, high) = DIMENSIONS[key], BOUNDS.get(key, (0.0, math.inf))
     value = float(parse_quantity(text if dim != "count" else int(float(text)), dim)) * ratio
-    return _text(path, max(1.0, value) if dim == "count" else value)
+    return _text(path, max(1.0 if dim == "count" else low, min(high, value)))
+
+
+def look_at(minute: Minute) -> Look:
+    """Return what a minute's recording says; raise NoTwin."""
+    recording = read_text(minute.text, minute.name)
+    try:
+        return look(Source(name=minute.name, recordings=(recording,), host=minute.host))
+    except NothingToLookAt as error:
+        raise NoTwin(str(error)) from None

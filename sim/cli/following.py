@@ -17,12 +17,16 @@ from typing import Any, Final, Protocol, TextIO
 
 import click
 
-from calibration.follow.bench import Bench, Job, Result
+from calibration.follow.bench import Bench
 from calibration.follow.feeds import Feed, FeedError, feed_of
 from calibration.follow.follower import FIGURES, WINDOW_S, Event, Follower, short
+from calibration.follow.jobs import Job, Result
 from calibration.follow.state import StateError, restore, state_of
+from calibration.look.files import GAP
+from calibration.record_text import TextSample
 from sim.cli.output import check_apart, check_json, check_replaceable, write_text
 from sim.cli.screen import Screen
+from sim.scenario import load
 
 SCHEMA: Final = "iotwin.follow/1"
 SHOWN_MAX: Final = 3  # devices
@@ -59,18 +63,18 @@ class Session:
     _heard_s: float = 0.0
     _refused: str = ""
     _is_asking: bool = False
+    steps: int = 0
     cpu_s: float = 0.0  # of this process, for reading and judging
 
     def step(self) -> None:
         """Take what is new, let the twin go on, show it."""
         begin_s = time.process_time()
-        for event in self._read():
-            self.tell.event(event)
+        self.steps += 1
+        for sample in self._samples():
+            for event in self.follower.take(sample):
+                self.tell.event(event)
+            self._show()
         self._twin()
-        last = self.follower.last
-        if last and (self._shown_s is None or last[-1].end_s - self._shown_s >= self._due_s()):
-            self._shown_s = last[-1].end_s
-            self.tell.row(self.follower, self.interval_s)
         self.cpu_s += time.process_time() - begin_s
 
     def finish(self, asked: Sequence[str]) -> None:
@@ -96,26 +100,33 @@ class Session:
         if self.state_path is not None and self.follower.last:
             write_text(json.dumps(state_of(self.follower), indent=1) + "\n", self.state_path)
 
-    def _due_s(self) -> float:
-        return self.interval_s - self.follower.reading_s / 2
+    def _show(self) -> None:
+        """Show server and twin, if it is time."""
+        last = self.follower.last
+        if not last:
+            return
+        due_s = self.interval_s - self.follower.usual_s / 2
+        if self._shown_s is None or not 0 <= last[-1].end_s - self._shown_s < due_s:
+            self._shown_s = last[-1].end_s
+            self.tell.row(self.follower, self.interval_s)
 
-    def _read(self) -> Iterator[Event]:
+    def _samples(self) -> Sequence[TextSample]:
+        """Return what is new; tell of a source that does not answer, or has nothing."""
         now_s = self.clock()
         try:
             samples = self.feed.poll()
-            self._refused = ""
         except FeedError as error:
             if str(error) != self._refused:
                 self.tell.say(str(error))
             self._refused = str(error)
-            return
+            return ()
+        self._refused = ""
         if samples:
             self._heard_s = now_s
-        elif self._heard_s and now_s - self._heard_s > SILENT_S:
+        elif self._heard_s and now_s - self._heard_s > max(SILENT_S, GAP * self.follower.usual_s):
             self.tell.say(f"nothing new for {now_s - self._heard_s:.0f} s")
             self._heard_s = now_s
-        for sample in samples:
-            yield from self.follower.take(sample)
+        return samples
 
     def _twin(self, wait_s: float = 0.0) -> None:
         if self.bench is None:
@@ -251,6 +262,7 @@ def follow(
         reading_s=reading_s,
         host=host,
         with_twin=with_twin,
+        asked=tuple(asked),
         given=_given(twin_path),
     )
     told = _restored(follower, state_path)
@@ -274,8 +286,8 @@ def follow(
         _loop(session, screen, reading_s, duration_s, lambda text: _ask(session, text))
         passed_s = time.monotonic() - begin_s
         session.finish(asked)
-    core_pct = 100 * session.cpu_s / passed_s if passed_s else 0.0
-    kept = f"; kept in {state_path}" if state_path else ""
+    core_pct = 100 * session.cpu_s / max(passed_s, reading_s * session.steps)
+    kept = f"; kept in {state_path}" if state_path and follower.last else ""
     cost = f"reading it took {core_pct:.2f} % of one core"
     click.echo(f"iotwin: followed {feed.name} for {passed_s:.0f} s; {cost}{kept}", err=True)
 
@@ -284,6 +296,7 @@ def _given(twin_path: str | None) -> tuple[str, str | None, dict[str, float]] | 
     if twin_path is None:
         return None
     place = Path(twin_path)
+    load(twin_path)  # for its mistakes
     fit_place = place.with_suffix(".fit.toml")
     fit_text = fit_place.read_text(encoding="utf-8") if fit_place.is_file() else None
     return place.read_text(encoding="utf-8"), fit_text, {}

@@ -38,7 +38,7 @@ class Screen:
         self._console = Console()
         self._live = Live(console=self._console, auto_refresh=False)
         self._table: Table | Text = Text(f"{name}: reading ...")
-        self._typed = ""
+        self.typed = ""
         self._before: list[Any] = []
 
     def __enter__(self) -> "Screen":
@@ -70,26 +70,27 @@ class Screen:
         if not select.select([sys.stdin], [], [], left_s)[0]:
             return ""
         keys = os.read(sys.stdin.fileno(), KEYS_MAX).decode("utf-8", errors="ignore")
-        line = self._take(keys)
+        line = self.take(keys)
         self._draw()
         return line
 
-    def _take(self, keys: str) -> str:
+    def take(self, keys: str) -> str:
         """Add keys to what is typed; return the line if Enter is among them."""
-        for key in keys:
+        for number, key in enumerate(keys):
             if key in ENTER:
-                line, self._typed = self._typed.strip(), ""
+                line, self.typed = self.typed.strip(), ""
+                self.take(keys[number + 1 :])
                 return line
             if key in ERASE:
-                self._typed = self._typed[:-1]
+                self.typed = self.typed[:-1]
             elif key == ERASE_ALL:
-                self._typed = ""
+                self.typed = ""
             elif key.isprintable():
-                self._typed += key
+                self.typed += key
         return ""
 
     def _draw(self) -> None:
-        prompt = Text.assemble(("what if? ", "bold"), self._typed, ("_", "blink"))
+        prompt = Text.assemble(("what if? ", "bold"), self.typed, ("_", "blink"))
         self._live.update(Group(self._table, prompt), refresh=True)
 
 
@@ -101,7 +102,7 @@ def table_of(title: str, rows: Rows, load: Load) -> Table:
     for heading in ("server", "twin", "apart"):
         table.add_column(heading, justify="right")
     if load[0] is not None:
-        table.add_row("load average", "now", short(load[0]), "", "")
+        table.add_row("load", "average", short(load[0]), "", "")
     if load[1] is not None:
         table.add_row("", "settles at", *_cells(load[1], load[2]))
     last = ""

@@ -97,6 +97,26 @@ def series(seed: int, duration_s: int, doubles_s: int | None = None) -> tuple[Te
     )
 
 
+def slower(samples: tuple[TextSample, ...], first: int, factor: float) -> list[TextSample]:
+    """Return the samples as if a read took so many times as long from number `first` on."""
+    at_change = _read_ms(samples[first])
+    found = list(samples[: first + 1])
+    for sample in samples[first + 1 :]:
+        read_ms = round(at_change + factor * (_read_ms(sample) - at_change))
+        words = sample.texts["/proc/diskstats"].split()
+        words[_READ_MS] = str(read_ms)
+        found.append(changed(sample, "/proc/diskstats", f"{' '.join(words)}\n"))
+    return found
+
+
+def _read_ms(sample: TextSample) -> int:
+    """Return the counter of the only device: Documentation/admin-guide/iostats.rst, field 4."""
+    return int(sample.texts["/proc/diskstats"].split()[_READ_MS])
+
+
+_READ_MS = 6
+
+
 def changed(sample: TextSample, name: str, text: str) -> TextSample:
     """Return a sample with another text in a file."""
     return replace(sample, texts={**sample.texts, name: text})

@@ -1,6 +1,7 @@
 """A server that is followed: a change is noticed, damage is survived, the twin keeps near."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -8,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from calibration.follow.bench import Hand
-from calibration.follow.follower import Event, Follower
+from calibration.follow import keeping
+from calibration.follow.follower import DEVICE, FAIR, Event, Follower
+from calibration.follow.hand import Hand
 from calibration.follow.state import StateError, restore, state_of
 from calibration.host import host_of
 from calibration.record_text import TextSample, text_of, text_samples
-from tests.calibration.followed import changed, series
+from calibration.twin import verdict
+from calibration.twin.columns import TRUST
+from tests.calibration.followed import changed, series, slower
 from tests.calibration.recorded_twin import HOST
 
 DOUBLES_S = 150
@@ -32,6 +36,14 @@ def notes(samples: Sequence[TextSample]) -> list[str]:
     return [event.text for event in told(follower(), samples)]
 
 
+def test_what_matters_is_what_a_twin_is_judged_by() -> None:
+    assert FAIR == verdict.FAIR
+    assert {one.column: one.trust for one in DEVICE} == {
+        one.column: max(TRUST[one.column].discrepancy_percent / 100, verdict.TRUST_MIN)
+        for one in DEVICE
+    }
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_twice_the_reads_are_noticed_within_30_s_and_nothing_before(seed: int) -> None:
     samples = series(seed, 230, DOUBLES_S)
@@ -47,6 +59,35 @@ def test_twice_the_reads_are_noticed_within_30_s_and_nothing_before(seed: int) -
 
 def test_a_steady_server_is_no_alarm() -> None:
     assert told(follower(), series(4, 400)) == []
+
+
+def test_a_device_that_answers_in_twice_the_time_is_told_from_a_load() -> None:
+    samples = slower(series(1, 230), 30, 2.0)
+    [alarm] = told(follower(), samples)
+    assert alarm.content["cause"] == "device"
+    [parted] = alarm.content["parted"]
+    assert (parted["resource"], parted["figure"]) == ("sda", "r_await_ms")
+    assert parted["factor"] == pytest.approx(2, rel=NEAR)
+    assert 0 <= (alarm.at - samples[30].at).total_seconds() <= 30
+
+
+def test_a_load_that_changes_is_not_taken_for_a_device_as_the_twin_says_what_it_does(
+    tmp_path: Path,
+) -> None:
+    one, hand = follower(with_twin=True), Hand(tmp_path)
+    one.is_fitted = True
+    events = []
+    for sample in series(2, 260, DOUBLES_S):
+        events += one.take(sample)
+        job = one.job()
+        if job is not None:
+            events += one.done(hand.do(job))
+    assert [x.content["cause"] for x in events if x.kind == "alarm"] == ["load"]
+    util = one.channels["sda", "util_pct"]
+    assert not util.is_paused
+    assert math.exp(util.mean) == pytest.approx(
+        one.last[-1].interval.devices["sda"]["util_pct"], rel=0.3
+    )
 
 
 def test_the_twin_is_near_after_a_minute_and_after_a_change(tmp_path: Path) -> None:
@@ -74,7 +115,10 @@ def _check_near(one: Follower) -> None:
         assert one.standing.twin[name] == pytest.approx(one.standing.server[name], rel=NEAR), name
 
 
-def test_a_fitted_twin_answers_what_if_and_goes_on_from_its_state(tmp_path: Path) -> None:
+def test_a_fitted_twin_answers_what_if_and_goes_on_from_its_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "MEMBERS", 3)
     one, hand = follower(with_twin=True), Hand(tmp_path)
     told(one, series(1, 100))
     for _ in range(2):
@@ -107,15 +151,18 @@ def test_a_fitted_twin_answers_what_if_and_goes_on_from_its_state(tmp_path: Path
 
 def test_a_question_that_is_none_is_told(tmp_path: Path) -> None:
     one, hand = follower(with_twin=True), Hand(tmp_path)
+    one.asked = ("load=2", "nvmee")
     told(one, series(1, 100))
     job = one.job()
     assert job is not None
-    one.done(hand.do(job))
+    [doubt, *_more] = one.done(hand.do(job))
+    assert "cannot be asked: no what-if 'nvmee'" in doubt.text
     one.is_fitted = True
     one.questions.append("laod=2")
     job = one.job()
     assert job is not None
     [note] = one.done(hand.do(job))
+    assert note.text.startswith("no answer:")
     assert "did you mean 'load'?" in note.text
 
 

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from calibration.follow.bench import Hand, Job, Result
+from calibration.follow import keeping
 from calibration.follow.feeds import Exporter, FeedError, Prometheus, Recorded, Tree, feed_of
 from calibration.follow.follower import Follower
+from calibration.follow.hand import Hand
+from calibration.follow.jobs import Job, Result
 from calibration.host import Host, host_of
 from calibration.record_text import TextSample, text_of
 from sim.cli.following import SCHEMA, Session, Teller
@@ -113,7 +115,8 @@ def test_an_alarm_stands_in_the_lines_and_in_the_json() -> None:
     assert alarm["parted"][0]["resource"] == "sda"
 
 
-def test_a_question_is_answered_at_the_end(tmp_path: Path) -> None:
+def test_a_question_is_answered_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "MEMBERS", 2)
     samples = series(1, 100)
     one, out, _lines = session(samples, tmp_path)
     sketch = tmp_path / "sketch.toml"
@@ -343,12 +346,27 @@ def run(*arguments: str) -> tuple[int, str, str]:
         (("http://127.0.0.1:9/metrics",), "no answer"),
         (("--here", "--twin", "nothing.toml"), "does not exist"),
         (("--here", "--for", "soon"), "is no time"),
+        (("--here", "--for", "1s", "--twin", "damaged.toml"), "damaged.toml"),
+        (("--here", "--for", "1s", "--state", "damaged.toml"), "no state of iotwin follow"),
+        (
+            ("--here", "--for", "1s", "--state", "nowhere/state"),
+            "cannot write nowhere/state: no folder",
+        ),
+        (
+            ("--here", "--for", "1s", "--json", "nowhere/lines"),
+            "cannot write nowhere/lines: no folder",
+        ),
     ],
 )
-def test_what_cannot_be_followed_is_refused(arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_followed_is_refused(
+    arguments: tuple[str, ...], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("damaged.toml").write_text("title = \n", encoding="utf-8")
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert told in err
+    assert [one.name for one in tmp_path.iterdir()] == ["damaged.toml"]
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/diskstats"), reason="follows a Linux host")
