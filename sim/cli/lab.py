@@ -22,21 +22,22 @@ from sim.lab.classroom import (
     read_roster,
     sheet_name,
 )
-from sim.lab.labs import PREDICT, UnknownLab, lab_files, open_lab
-from sim.lab.marking import OK, PREDICT_RUNS, Mark, blank_predictions, mark, score
+from sim.lab.kinds.predict import RUNS
+from sim.lab.labs import UnknownLab, lab_files, open_lab
+from sim.lab.marking import blank_predictions, mark, score
 from sim.lab.sheet import Sheet, read_sheet, sheet_text, with_predictions
+from sim.lab.task import OK, WIDTH, Mark
 from sim.report.tables import Column, Table, print_table
 from sim.scenario.load import SEED_MAX
 from sim.study.prompt import generation_of, typed
 from sim.units import format_quantity
 
 EXIT_WRONG: Final = 1
-_WIDTH: Final = 96
 
 seed_option = click.option(
     "-s",
     "--seed",
-    type=click.IntRange(0, SEED_MAX - PREDICT_RUNS),
+    type=click.IntRange(0, SEED_MAX - RUNS),
     default=1,
     show_default=True,
     help="Seed of your server: another seed, other answers.",
@@ -129,7 +130,7 @@ def check(file: str, compute: bool, results: str | None, where: Where) -> None:
         raise click.UsageError(message)
     with where.laboratory(f"checking {sheet.lab.name}") as laboratory:
         marks = mark(sheet, laboratory, answers=compute)
-    if is_first_look and any(one.kind == PREDICT for one in sheet.lab.tasks):
+    if is_first_look and any(one.is_kept for one in sheet.lab.tasks):
         write_text(with_predictions(path.read_text(encoding="utf-8-sig"), sheet), path)
     if results is not None:
         write_json(_gradescope(marks), results)
@@ -153,11 +154,11 @@ def _print(sheet: Sheet, marks: Sequence[Mark], *, shows: bool) -> None:
     click.echo(f"score: {got:g} of {most}")
     if shows or all(one.status == OK for one in marks):
         click.echo()
-        click.echo(textwrap.fill(" ".join(sheet.lab.told.split()), _WIDTH))
+        click.echo(textwrap.fill(" ".join(sheet.lab.told.split()), WIDTH))
 
 
 def _indented(text: str) -> None:
-    click.echo(textwrap.fill(text, _WIDTH, initial_indent="      ", subsequent_indent="      "))
+    click.echo(textwrap.fill(text, WIDTH, initial_indent="      ", subsequent_indent="      "))
 
 
 def _gradescope(marks: Sequence[Mark]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Invariants: what a student gets and what is right depend on the lab, the seed an
 Left out: keeping a secret that anybody can compute. The source is open: Read and Predict are
  practice, and the marks that count belong to Design.
 
-Reading order: `labs` (what a lab's file says) - `sheet` (the student's file) - `marking` (what
-is right, and why an answer is not) - `classroom` (seeds of a class, its list, its marks).
+Reading order: `task` (a lab and its tasks) - `kinds/` (what each kind asks, and what is right) -
+`labs` (what a lab's file says) - `sheet` (the student's file) - `marking` (all runs of a sheet, and
+its marks) - `classroom` (seeds of a class, its list, its marks).
 """

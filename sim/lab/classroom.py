@@ -20,9 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sim.lab.kinds.design import RUNS
 from sim.lab.labs import open_lab
-from sim.lab.marking import DESIGN_RUNS, Mark, mark, score
+from sim.lab.marking import mark, score
 from sim.lab.sheet import Sheet, read_sheet, sheet_text
+from sim.lab.task import Mark
 from sim.mm.page_alloc import OutOfMemory
 from sim.study.laboratory import Laboratory
 from sim.toml.errors import Place, Problem, ScenarioError, unreadable
@@ -77,7 +79,7 @@ def student_seed(key: bytes, lab: str, student: str) -> int:
 
 def design_seeds(key: bytes, lab: str) -> tuple[int, ...]:
     """Return the seeds with which the designs of a class are run."""
-    return tuple(_number(key, "design", lab, str(number)) for number in range(DESIGN_RUNS))
+    return tuple(_number(key, "design", lab, str(number)) for number in range(RUNS))
 
 
 def _number(key: bytes, *words: str) -> int:

@@ -12,29 +12,31 @@ Left out: proof against forgery. A class's seeds come from the teacher's key (`c
 import hashlib
 import json
 import re
-import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import sim
-from sim.lab.labs import DESIGN, NAME, PREDICT, Lab, Task, UnknownLab, lab_files, open_lab
+from sim.lab.kinds import KINDS
+from sim.lab.labs import UnknownLab, lab_files, open_lab
+from sim.lab.task import ANSWER, Lab, Task, comment
 from sim.scenario.load import SEED_MAX
-from sim.study.levels import in_unit
 from sim.toml.errors import Place, Problem, ScenarioError, unknown, unreadable
-from sim.toml.layers import Layer, Leaf, Table, quoted, read_table
-from sim.toml.lines import split_key
-from sim.units import UnitError, given_text
+from sim.toml.layers import Layer, Leaf, Table, read_table
+from sim.units import given_text
 
 SIZE_MAX: Final = 256 * 1024
-WIDTH: Final = 96
 _HEAD: Final = ("lab", "seed", "version", "model", "student", "check")
-_KEYS: Final = (*_HEAD, "answer", "design", "predicted")
-_PREDICTED: Final = """
+_SECTIONS: Final = tuple(dict.fromkeys((ANSWER, *(one.section for one in KINDS.values()))))
+_KEPT: Final = "predicted"
+_KEYS: Final = (*_HEAD, *_SECTIONS, _KEPT)
+_KEPT_HEAD: Final = f"""
 # What you had predicted when the answers were first shown. It counts from now on.
-[predicted]
+[{_KEPT}]
 """
+
+Child = Leaf | Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,16 +47,14 @@ class Sheet:
     lab: Lab
     seed: int
     student: str
-    answers: Mapping[str, Leaf]
-    designs: Mapping[str, Table]
-    predicted: Mapping[str, Leaf] | None  # None: the answers were not shown yet
+    typed: Mapping[str, Child]  # by task
+    predicted: Mapping[str, Child] | None  # None: the answers were not shown yet
 
-    def answer(self, task: Task) -> Leaf | None:
-        """Return what counts as the answer to a task, None for a blank."""
-        kept = self.predicted if task.kind == PREDICT else None
-        answers = self.answers if kept is None else kept
-        leaf = answers.get(task.name)
-        return None if leaf is None or leaf.value == "" else leaf
+    def handed_in(self, task: Task) -> Child | None:
+        """Return what counts for a task, None for a blank."""
+        kept = self.predicted if task.is_kept else None
+        child = (self.typed if kept is None else kept).get(task.name)
+        return None if isinstance(child, Leaf) and child.value == "" else child
 
 
 # -- Writing
@@ -67,13 +67,13 @@ def sheet_text(name: str, seed: int, student: str = "") -> str:
 
 
 def _lines(lab: Lab, seed: int, student: str) -> Iterator[str]:
-    yield from _comment(f"Lab {lab.name}: {lab.title}")
+    yield from comment(f"Lab {lab.name}: {lab.title}")
     yield "#"
-    yield from _comment(lab.question)
+    yield from comment(lab.question)
     yield "#"
     yield from (f"#   {command}" for command in commands_of(lab, seed))
     yield "#"
-    yield from _comment("Fill in the blanks. An answer stands in quotes, with its unit.")
+    yield from comment("Fill in the blanks. An answer stands in quotes, with its unit.")
     yield ""
     model = lab.model(seed)
     yield from (f'lab = "{lab.name}"', f"seed = {seed}")
@@ -82,50 +82,12 @@ def _lines(lab: Lab, seed: int, student: str) -> Iterator[str]:
         yield f'student = "{student}"'
     yield f'check = "{check_sum(lab.name, seed, sim.__version__, model, student)}"'
     yield ""
-    yield "[answer]"
-    asked = [task for task in lab.tasks if task.kind != DESIGN]
-    for task in asked:
-        yield from _comment(f"{task.kind.capitalize()}, {_points(task)}: {task.question}")
-        if task.kind == NAME:
-            yield from _comment(f"One of: {', '.join(lab.choices(task))}")
-        yield f'{task.name} = ""'
-        yield ""
-    for task in lab.tasks:
-        if task.kind == DESIGN:
-            yield f"[design.{task.name}]"
-            yield from _comment(f"Design, {_points(task)}: {task.question}")
-            yield from _comment("It must hold with each of three seeds:")
-            yield from (f"#   {goal}" for goal in task.goals)
-            if task.as_healthy:
-                yield f"#   {task.as_healthy} within 10 % of that of a healthy server"
-            yield from (f"#   {goal}, {cuts_text(task)}" for goal in task.cut_goals)
-            most = f", at most {task.most}" if task.most else ""
-            yield from _comment(f"You may set, as PATH = VALUE on lines of their own{most}:")
-            for path, values in task.allow.items():
-                yield f"#   {path}: {allowed_text(values)}"
-            yield ""
-
-
-def _points(task: Task) -> str:
-    return f"{task.points} {'point' if task.points == 1 else 'points'}"
-
-
-def cuts_text(task: Task) -> str:
-    """Return when the power is cut."""
-    return f"with the power cut at {', '.join(task.cuts)}"
-
-
-def allowed_text(values: tuple[str, ...] | str) -> str:
-    """Return the values that a path may have, as they would be written."""
-    if isinstance(values, str):
-        low, _dots, high = values.partition("..")
-        return f"from {low} to {high}"
-    return ", ".join(f'"{one}"' for one in values)
-
-
-def _comment(text: str) -> Iterator[str]:
-    wrapped = textwrap.wrap(" ".join(text.split()), WIDTH - 2, break_on_hyphens=False)
-    yield from (f"# {line}" for line in wrapped)
+    yield f"[{ANSWER}]"
+    for section in _SECTIONS:
+        for task in lab.tasks:
+            if task.section == section:
+                yield from task.lines(lab)
+                yield ""
 
 
 def commands_of(lab: Lab, seed: int) -> Iterator[str]:
@@ -159,10 +121,10 @@ def with_predictions(text: str, sheet: Sheet) -> str:
     """Return a sheet's text with its predictions kept, as they are when the answers are shown."""
     lines = []
     for task in sheet.lab.tasks:
-        leaf = sheet.answer(task)
-        if task.kind == PREDICT and leaf is not None:
-            lines.append(f"{task.name} = {json.dumps(leaf.value, ensure_ascii=False)}\n")
-    return text.rstrip("\n") + "\n" + _PREDICTED + "".join(lines)
+        child = sheet.handed_in(task)
+        if task.is_kept and isinstance(child, Leaf):
+            lines.append(f"{task.name} = {json.dumps(child.value, ensure_ascii=False)}\n")
+    return text.rstrip("\n") + "\n" + _KEPT_HEAD + "".join(lines)
 
 
 # -- Reading
@@ -183,30 +145,15 @@ def sheet_of(text: str, path: Path) -> Sheet:
     for name, child in root.children.items():
         if name not in _KEYS:
             problems.append(unknown(_key_of(child), "key", name, _KEYS))
-    asked = [task.name for task in lab.tasks if task.kind != DESIGN]
-    designs = [task.name for task in lab.tasks if task.kind == DESIGN]
-    answers = _answers(root, "answer", asked, problems) or {}
-    predicted = _answers(root, "predicted", asked, problems)
-    tables = {}
-    for name, child in _children(root, "design", problems).items():
-        if name not in designs:
-            problems.append(unknown(_key_of(child), "task", name, designs, " in [design]"))
-        elif isinstance(child, Leaf):
-            problems.append(Problem(child.key, f"[design.{name}] is a table of PATH = VALUE"))
-        else:
-            _check_design(child, lab.task(name), problems)
-            tables[name] = child
+    typed: dict[str, Child] = {}
+    for section in _SECTIONS:
+        asked = [task for task in lab.tasks if task.section == section]
+        typed |= _typed(root, section, asked, problems) or {}
+    kept = [task for task in lab.tasks if task.is_kept]
+    predicted = _typed(root, _KEPT, kept, problems)
     if problems:
         raise ScenarioError(problems)
-    return Sheet(
-        path=path,
-        lab=lab,
-        seed=seed,
-        student=student,
-        answers=answers,
-        designs=tables,
-        predicted=predicted,
-    )
+    return Sheet(path=path, lab=lab, seed=seed, student=student, typed=typed, predicted=predicted)
 
 
 def _text_of(path: Path) -> str:
@@ -288,78 +235,23 @@ def _of_another_model(root: Table, version: str, lab: str, student: str, here: s
     return Problem(leaf.at, message, given_text(leaf.value), allowed)
 
 
-def _children(root: Table, name: str, problems: list[Problem]) -> dict[str, Leaf | Table]:
-    child = root.children.get(name)
-    if isinstance(child, Leaf):
-        problems.append(Problem(child.key, f"[{name}] is a table"))
-        return {}
-    return {} if child is None else child.children
-
-
-def _answers(
-    root: Table, name: str, asked: list[str], problems: list[Problem]
-) -> dict[str, Leaf] | None:
-    """Return the answers of a table by task; None if there is no such table."""
-    if name not in root.children:
+def _typed(
+    root: Table, section: str, asked: Iterable[Task], problems: list[Problem]
+) -> dict[str, Child] | None:
+    """Return what a table has, by task; None if there is no such table."""
+    table = root.children.get(section)
+    if isinstance(table, Leaf):
+        problems.append(Problem(table.key, f"[{section}] is a table"))
         return None
-    found = {}
-    for task, child in _children(root, name, problems).items():
-        if task not in asked:
-            problems.append(unknown(_key_of(child), "task", task, asked, f" in [{name}]"))
-        elif isinstance(child, Table) or isinstance(child.value, list | bool):
-            place = child.place if isinstance(child, Table) else child.at
-            given = "a table" if isinstance(child, Table) else given_text(child.value)
-            problems.append(Problem(place, f"{task}: one number, with its unit", given))
+    known = {task.name: task for task in asked}
+    found = None if table is None else dict(table.children)
+    for name, child in (found or {}).items():
+        if name in known:
+            problems += known[name].wrong(child)
         else:
-            found[task] = child
+            problems.append(unknown(_key_of(child), "task", name, known, f" in [{section}]"))
     return found
 
 
-def value_of(leaf: Leaf, task: Task, unit: str) -> float:
-    """Return an answer in the unit of its figure; raise ScenarioError."""
-    text = str(leaf.value).strip()
-    try:
-        return in_unit(text, unit)
-    except UnitError as error:
-        wanted = f"a number of {unit}" if unit else "a bare number"
-        message = f"{task.name} is {wanted}: {error.problem}"
-        if "," in text:
-            message += " (a decimal point, no comma)"
-        problem = Problem(leaf.at, message, given_text(leaf.value), error.allowed)
-        raise ScenarioError([problem]) from None
-
-
-def named(leaf: Leaf, task: Task, lab: Lab) -> str:
-    """Return an answer that is one of a lab's names; raise ScenarioError."""
-    known = lab.choices(task)
-    text = str(leaf.value).strip()
-    if text not in known:
-        raise ScenarioError([unknown(leaf.at, task.of, text, known, f" for {task.name}")])
-    return text
-
-
-def _check_design(table: Table, task: Task, problems: list[Problem]) -> None:
-    """Refuse what a design may not set; its values are checked against the server."""
-    known = {split_key(path): path for path in task.allow}
-    number = len(list(leaves_of(table)))
-    if task.most and number > task.most:
-        message = f"{task.name}: too many values: find what is wrong, and set that"
-        problems.append(Problem(table.place, message, str(number), f"at most {task.most}"))
-    for path, leaf in leaves_of(table):
-        if path not in known:
-            given = ".".join(quoted(part) for part in path)
-            where = f": {task.name} may not set it"
-            problems.append(unknown(leaf.key, "path", given, known.values(), where))
-
-
-def leaves_of(table: Table, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Leaf]]:
-    """Yield every value of a table with its path."""
-    for name, child in table.children.items():
-        if isinstance(child, Leaf):
-            yield (*above, name), child
-        else:
-            yield from leaves_of(child, (*above, name))
-
-
-def _key_of(child: Leaf | Table) -> Place:
+def _key_of(child: Child) -> Place:
     return child.key if isinstance(child, Leaf) else child.place

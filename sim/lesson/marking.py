@@ -15,7 +15,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from sim.lab.marking import is_near, slip
+from sim.lab.number import is_near, slip
 from sim.lesson import questions
 from sim.lesson.runs import alike
 from sim.registry import did_you_mean

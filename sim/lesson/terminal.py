@@ -17,12 +17,8 @@ from sim.study.prompt import (
     is_program,
     program_layer,
     program_text,
-    read_for,
-    readings,
-    shown_to,
-    tool_text,
+    typed,
 )
-from sim.tools.run import FILES
 from sim.units import NS_PER_S, parse_quantity
 
 
@@ -52,11 +48,9 @@ def printed(command: str, of: Run | str, *, at: str | None = None) -> str:
         beside = asked.scenario(program_layer(argv, at_ns or 0))
         return program_text(argv, simulate(beside, beside.seed))
     layout = generation_of(server.server.kernel)
-    as_read = read_for(server, argv, layout)
-    result = of.result if isinstance(of, Run) and as_read == server else None
-    if result is None or not set(FILES[argv[0]]) <= set(result.samples[0].files):
-        result = simulate(as_read, as_read.seed, None, shown_to(argv))
-    return tool_text(argv, readings(result, as_read, argv, layout, at_ns), as_read, layout)
+    done = of.result if isinstance(of, Run) else None
+    _result, _samples, text = typed(server, argv, layout, at_ns, done=done)
+    return text
 
 
 def recording(case: str, file: str) -> str:

@@ -30,9 +30,11 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import sim
-from sim.lab.labs import DESIGN, UnknownLab, lab_files, open_lab
-from sim.lab.marking import PREDICT_RUNS, Mark, blank_predictions, mark, score
+from sim.lab.kinds.predict import RUNS
+from sim.lab.labs import UnknownLab, lab_files, open_lab
+from sim.lab.marking import blank_predictions, mark, score
 from sim.lab.sheet import commands_of, sheet_of, sheet_text, with_answers, with_predictions
+from sim.lab.task import ANSWER, Mark
 from sim.scenario.load import SEED_MAX, UnknownScenario
 from sim.scenario.spec import Scenario
 from sim.serve.questions import (
@@ -46,7 +48,7 @@ from sim.serve.questions import (
 from sim.serve.study import Asked, begin_event, figures_event, reading_event
 from sim.serve.worker import Reader, Reading
 from sim.study.laboratory import Laboratory, run_once
-from sim.study.prompt import generation_of, tool_text
+from sim.study.prompt import generation_of, typed
 from sim.study.store import Store
 from sim.toml.errors import Place, Problem, ScenarioError, unknown
 from sim.units import NS_PER_S
@@ -138,7 +140,7 @@ def _presets(_asked: Json, _tell: Callable[[Json], object]) -> Json:
         "presets": [asdict(one) for one in PRESETS],
         "labs": labs,
         "version": sim.__version__,
-        "seed_max": SEED_MAX - PREDICT_RUNS,
+        "seed_max": SEED_MAX - RUNS,
     }
 
 
@@ -175,7 +177,7 @@ def _server_of(lab: str, seed: str) -> tuple[str, Sequence[str]]:
 
 
 def _seed(text: str) -> int:
-    most = SEED_MAX - PREDICT_RUNS
+    most = SEED_MAX - RUNS
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= most):
         raise ScenarioError([Problem(_place(SEED), "not a lab's seed", text, f"0 to {most}")])
     return int(text)
@@ -207,14 +209,14 @@ def _run(asked: Json, tell: Callable[[Json], object]) -> Json:
     interval_s = max(1, scenario.measure.interval_ns // NS_PER_S)
     command = (*IOSTAT, str(interval_s))
     layout = generation_of(scenario.server.kernel)
+    _result, _samples, shown = typed(scenario, command, layout, None, done=done.result)
     return {
         **begin,
         **figures_event(variant, [done], None),
         "event": "end",
         "values": done.metrics,
         "digest": done.digest,
-        "iostat": f"$ {' '.join(command)}\n"
-        + tool_text(command, done.result.samples, scenario, layout),
+        "iostat": f"$ {' '.join(command)}\n{shown}",
     }
 
 
@@ -233,9 +235,9 @@ def _lab(asked: Json, _tell: Callable[[Json], object]) -> Json:
         "tasks": [
             {"name": one.name, "kind": one.kind, "points": one.points, "question": one.question}
             for one in lab.tasks
-            if one.kind != DESIGN
+            if one.section == ANSWER
         ],
-        "designs": sum(one.kind == DESIGN for one in lab.tasks),
+        "designs": sum(one.section != ANSWER for one in lab.tasks),
         "text": sheet_text(name, seed),
     }
 
@@ -254,7 +256,7 @@ def _check(asked: Json, tell: Callable[[Json], object]) -> Json:
 
     with Store(_kept()) as store:
         marked = mark(sheet, Laboratory(store=store, progress=progress), answers=shows)
-    marks = [one for one in marked if one.task.kind != DESIGN]
+    marks = [one for one in marked if one.task.section == ANSWER]
     if is_first_look:
         text = with_predictions(text, sheet)
     got, most = score(marks)

@@ -82,10 +82,20 @@ def typed(
     layout: str,
     at_ns: int | None,
     progress: Callable[[int, int], None] | None = None,
+    done: RunResult | None = None,
 ) -> tuple[RunResult, Sequence[ProcSample], str]:
-    """Run the server, type a tool there; return the run, what was read, what is printed."""
+    """Run the server, type a tool there; return the run, what was read, what is printed.
+
+    `done` is a run of that very server: it is not run again if it was read as the tool reads it.
+    """
     as_read = read_for(scenario, argv, layout)
-    result = simulate(as_read, as_read.seed, progress, shown_to(argv))
+    is_enough = (
+        done is not None
+        and as_read == scenario
+        and set(FILES[argv[0]]) <= set(done.samples[0].files)
+    )
+    result = done if is_enough else simulate(as_read, as_read.seed, progress, shown_to(argv))
+    assert result is not None
     samples = readings(result, as_read, argv, layout, at_ns)
     return result, samples, tool_text(argv, samples, as_read, layout)
 

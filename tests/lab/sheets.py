@@ -2,12 +2,13 @@
 
 from statistics import fmean
 
-from sim.lab.labs import PREDICT, READ, RESOURCE, open_lab
-from sim.lab.marking import PREDICT_RUNS
+from sim.lab.kinds.design import Design
+from sim.lab.kinds.name import RESOURCE, Name
+from sim.lab.labs import open_lab
+from sim.lab.number import Number
 from sim.lab.sheet import read_sheet, sheet_text
-from sim.study.metrics import units_of
-from sim.study.promises import UNITS
 from sim.study.trial import trial_of
+from sim.units import parse_quantity
 
 QUEUE = 'machine.mount."/var/spool"'
 
@@ -71,26 +72,29 @@ def right_answers(name, seed, laboratory):
     lab = open_lab(name).drawn(seed)
     found = {}
     for task in lab.tasks:
-        if task.kind in (READ, PREDICT):
+        if isinstance(task, Number):
             scenario = lab.read(seed, task.change)
-            seeds = range(seed, seed + (PREDICT_RUNS if task.kind == PREDICT else 1))
+            seeds = range(seed, seed + task.runs)
             runs = asked_of(task, scenario, seeds, laboratory)
-            units = UNITS if task.cuts else units_of(scenario.measure)
-            found[task.name] = fmean(run[task.figure] for run in runs), units[task.figure]
+            unit = task.units(scenario)[task.figure]
+            found[task.name] = fmean(run[task.figure] for run in runs), unit
     return found
 
 
 def right_names(name, seed):
     """Return the words that the seed drew, by the task that asks for them."""
     lab = open_lab(name).drawn(seed)
-    asked = [(one, lab.sick[one.server][0]) for one in lab.tasks if one.of]
+    asked = [(one, lab.sick[one.server][0]) for one in lab.tasks if isinstance(one, Name)]
     return {one.name: wrong.resource if one.of == RESOURCE else wrong.name for one, wrong in asked}
 
 
 def asked_of(task, scenario, seeds, laboratory):
     """Return the figures among which a task asks for one: of runs, or of power cuts."""
-    runs = laboratory.run([trial_of(scenario, one, cuts_ns=task.cuts_ns) for one in seeds])
-    return [run.cuts[0] if task.cuts else run.metrics for run in runs]
+    cuts_ns = tuple(int(parse_quantity(one, "time_ns")) for one in task.cuts)
+    return [
+        task.figures(run)
+        for run in laboratory.run([trial_of(scenario, one, cuts_ns=cuts_ns) for one in seeds])
+    ]
 
 
 def filled(folder, name, seed, answers, designs=None, *, student="", text=None):
@@ -112,7 +116,7 @@ def designs_of(name, seed):
     lab = open_lab(name).drawn(seed)
     found = {task: values for (of, task), values in DESIGNS.items() if of == name}
     for task in lab.tasks:
-        if task.as_healthy:
+        if isinstance(task, Design) and task.as_healthy:
             paths = [text.split("=")[0] for text in lab.sick[task.server][0].settings]
             found[task.name] = {path: HEALTHY[path] for path in paths if path in task.allow}
     return found

@@ -1,10 +1,18 @@
 """What holds for every lab that comes along, whatever its seed."""
 
+from dataclasses import replace
+
 import pytest
 
-from sim.lab.labs import CAUSE, DESIGN, NAME, PREDICT, READ, lab_files, open_lab
-from sim.lab.marking import FAIL, OK, PREDICT_SHARE, READ_SHARE, mark, score
+from sim.lab.kinds import predict, read
+from sim.lab.kinds.design import Design
+from sim.lab.kinds.name import CAUSE, RESOURCE, Name
+from sim.lab.kinds.predict import Predict
+from sim.lab.labs import lab_files, open_lab
+from sim.lab.marking import mark, score
+from sim.lab.number import Number
 from sim.lab.sheet import sheet_text
+from sim.lab.task import FAIL, OK
 from sim.report.tables import figure
 from sim.study.laboratory import Laboratory
 from sim.study.store import Store
@@ -57,17 +65,17 @@ def test_an_answer_that_is_off_fails_with_a_cause(tmp_path, laboratory, name, se
     lab = open_lab(name).drawn(seed)
     # A prediction has room for the interval of its mean too, where that is wider than 20 %.
     shares = {
-        one.name: READ_SHARE if one.kind == READ else _room(one, lab, seed, laboratory)
+        one.name: _room(one, lab, seed, laboratory) if one.is_kept else read.SHARE
         for one in lab.tasks
-        if one.kind in (READ, PREDICT)
+        if isinstance(one, Number)
     }
     off = {
         task: (value * (1 + side * 1.5 * shares[task]), unit)
         for task, (value, unit) in right.items()
     }
     for one in mark(filled(tmp_path, name, seed, typed(off)), laboratory, answers=True):
-        if one.task.kind in (READ, PREDICT):
-            half = one.task.points / 2 if one.task.kind == PREDICT else 0
+        if isinstance(one.task, Number):
+            half = one.task.points / 2 if isinstance(one.task, Predict) else 0
             assert (one.status, one.points) == (FAIL, half)
             causes = (one.task.hint, *(known.hint for known in one.task.mistakes))
             assert one.told.endswith(causes)
@@ -79,7 +87,7 @@ def _room(task, lab, seed, laboratory):
     values = [run[task.figure] for run in runs]
     centre = sum(values) / 5
     half = 2.132 * (sum((value - centre) ** 2 for value in values) / 4 / 5) ** 0.5
-    return max(PREDICT_SHARE, half / centre)
+    return max(predict.SHARE, half / centre)
 
 
 @every_lab
@@ -88,7 +96,7 @@ def test_a_wrong_unit_is_named(tmp_path, laboratory, name, seed):
     right = right_answers(name, seed, laboratory)
     off = {task: (value * 1000, unit) for task, (value, unit) in right.items()}
     for one in mark(filled(tmp_path, name, seed, typed(off)), laboratory, answers=True):
-        if one.task.kind in (READ, PREDICT):
+        if isinstance(one.task, Number):
             assert (one.status, one.points) == (FAIL, 0)
             units = ("look at the unit", "in seconds", "in milliseconds", "in microseconds")
             assert any(words in one.told for words in units)
@@ -99,8 +107,8 @@ def test_a_wrong_unit_is_named(tmp_path, laboratory, name, seed):
 def test_every_known_mistake_is_wrong_and_has_its_hint(tmp_path, laboratory, name, seed):
     lab = open_lab(name).drawn(seed)
     right = right_answers(name, seed, laboratory)
-    for task in lab.tasks:
-        [base] = asked_of(task, lab.read(seed), [seed], laboratory) if task.mistakes else [{}]
+    for task in (one for one in lab.tasks if isinstance(one, Number)):
+        [base] = asked_of(task, lab.read(seed), [seed], laboratory)
         for known in task.mistakes:
             wrong = {task.name: (known.factor * base[known.figure], right[task.name][1])}
             marks = mark(filled(tmp_path, name, seed, typed(wrong)), laboratory, answers=True)
@@ -112,7 +120,7 @@ def test_every_known_mistake_is_wrong_and_has_its_hint(tmp_path, laboratory, nam
 def test_an_empty_design_has_no_points(tmp_path, laboratory, name):
     for one in mark(filled(tmp_path, name, 1, {}), laboratory):
         assert (one.status, one.points) == (FAIL, 0)
-        assert one.told == ("nothing is set" if one.task.kind == DESIGN else "a blank")
+        assert one.told == ("nothing is set" if isinstance(one.task, Design) else "a blank")
 
 
 @every_lab
@@ -133,18 +141,23 @@ def test_every_drawn_lab_is_a_server(name, seed):
     lab = open_lab(name).drawn(seed)
     scenario = lab.read(seed)
     texts = [lab.question, lab.told, *lab.commands, *lab.settings]
-    texts += [text for one in lab.tasks for text in (one.question, one.hint, *one.goals, *one.cuts)]
+    texts += [text for one in lab.tasks for text in texts_of(one)]
     assert not [text for text in texts if "{" in text.replace("{base}", "")]
     assert scenario.seed == seed
     for task in lab.tasks:
-        assert lab.read(seed, task.change).run == scenario.run
+        if isinstance(task, Number):
+            assert lab.read(seed, task.change).run == scenario.run
+
+
+def texts_of(task):
+    return [task.question, task.hint, *(text for key in task.lists for text in getattr(task, key))]
 
 
 @every_lab
 def test_a_unit_of_another_dimension_is_refused_before_anything_runs(tmp_path, name):
     laboratory = Laboratory()
     for task in open_lab(name).tasks:
-        if task.kind in (READ, PREDICT):
+        if isinstance(task, Number):
             sheet = filled(tmp_path, name, 1, {task.name: "12 rpm"})
             with pytest.raises(ScenarioError) as told:
                 mark(sheet, laboratory)
@@ -159,16 +172,65 @@ def test_a_unit_of_another_dimension_is_refused_before_anything_runs(tmp_path, n
 def test_a_design_of_who_believes_it_fails(tmp_path, laboratory, name, seed):
     marks = mark(filled(tmp_path, name, seed, {}, DECOYS[name]), laboratory)
     for one in marks:
-        if one.task.kind == DESIGN:
+        if isinstance(one.task, Design):
             assert (one.status, one.points) == (FAIL, 0)
             assert "does not hold" in one.told
             assert one.told.endswith(one.task.hint)
 
 
+def test_a_design_that_does_not_come_to_an_end_is_stopped_and_has_no_points(tmp_path, laboratory):
+    sheet = filled(tmp_path, "commit", 1, {}, {"twice": {"machine.cpus": "1"}})
+    short = replace(sheet.lab, settings=(*sheet.lab.settings, "run.duration=2 s"))
+    [found] = [
+        one for one in mark(replace(sheet, lab=short), laboratory) if one.task.name == "twice"
+    ]
+    assert (found.status, found.points) == (FAIL, 0)
+    assert found.told.startswith("stopped at the lab's limit of 2 s, with seed 1: no commits_done")
+    assert found.told.endswith(found.task.hint)
+
+
+def test_a_design_that_leaves_nothing_to_measure_is_told_so(tmp_path, laboratory):
+    """The batch job has all CPUs, so that no page is done as long as the lab runs."""
+    starved = {
+        "machine.cgroup.pods.cpu_weight": "1",
+        "machine.cgroup.jobs.cpu_weight": "10000",
+        'machine.cgroup."pods/web".cpu_burst': '"0 ms"',
+    }
+    marks = mark(filled(tmp_path, "quota", 1, {}, {"p95": starved}), laboratory)
+    [found] = [one for one in marks if one.task.name == "p95"]
+    assert (found.status, found.points) == (FAIL, 0)
+    nothing = "nothing to measure within the lab's run"
+    assert f"ttfb_p95_ms < 68 ms does not hold: {nothing}, {nothing}, {nothing} (as" in found.told
+    assert "nan" not in found.told
+
+
+@every_lab
+def test_students_have_different_servers_in_every_question(name):
+    """Of twenty seeds at least seven are apart in what the figure asked for depends on."""
+    labs = [open_lab(name).drawn(seed) for seed in range(1, 21)]
+    for task in open_lab(name).tasks:
+        drawn = [one.task(task.name) for one in labs]
+        if isinstance(task, Number):
+            servers = {
+                repr((sorted(set_last((*lab.settings, *one.change))), one.cuts))
+                for lab, one in zip(labs, drawn, strict=True)
+            }
+            assert len(servers) >= 7, task.name
+        elif isinstance(task, Name):
+            answers = [lab.sick[task.server][0] for lab in labs]
+            kinds = {one.resource if task.of == RESOURCE else one.name for one in answers}
+            assert len(kinds) >= (2 if task.of == RESOURCE else 5), task.name
+
+
+def set_last(settings):
+    """Return what counts where a path is set twice: the last."""
+    return dict(text.split("=", 1) for text in settings).items()
+
+
 @every_lab
 def test_what_a_design_may_set_can_be_set(name):
     lab = open_lab(name).drawn(1)
-    for task in lab.tasks:
+    for task in (one for one in lab.tasks if isinstance(one, Design)):
         for path, values in task.allow.items():
             for value in values.split("..") if isinstance(values, str) else values:
                 found = lab.read(1, [f"{path}={value}"]).parameters
@@ -176,7 +238,7 @@ def test_what_a_design_may_set_can_be_set(name):
 
 
 def test_every_lab_with_a_design_has_its_decoy():
-    labs = [name for name in LABS if any(one.kind == DESIGN for one in open_lab(name).tasks)]
+    labs = [name for name in LABS if any(isinstance(one, Design) for one in open_lab(name).tasks)]
     assert sorted(DECOYS) == labs
 
 
@@ -187,11 +249,9 @@ def test_every_lab_with_a_design_has_its_decoy():
 def test_every_wrong_name_fails_with_what_separates_it(tmp_path, seed):
     """In the right resource it says what would be seen were it so, and not what it is."""
     lab = open_lab("sick").drawn(seed)
-    for task in lab.tasks:
-        if task.kind != NAME:
-            continue
+    for task in (one for one in lab.tasks if isinstance(one, Name)):
         right, fault = right_names("sick", seed)[task.name], lab.sick[task.server][0]
-        for name in set(lab.choices(task)) - {right}:
+        for name in set(task.choices(lab)) - {right}:
             marks = mark(filled(tmp_path, "sick", seed, {task.name: name}), Laboratory())
             [found] = [one for one in marks if one.task.name == task.name]
             assert (found.status, found.points) == (FAIL, 0)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from sim.lab.labs import DESIGN, PREDICT, lab_files, open_lab
+from sim.lab.labs import lab_files, open_lab
+from sim.lab.task import ANSWER
 from sim.scenario import load
 from sim.serve.browser import PRESETS, Preset, answer
 from sim.study.laboratory import run_once
@@ -128,7 +129,7 @@ def test_a_lab_asks_all_but_its_designs(name: str) -> None:
     found = ask("lab", name=name, seed="7")
     lab = open_lab(name)
     assert [one["name"] for one in found["tasks"]] == [
-        one.name for one in lab.tasks if one.kind != DESIGN
+        one.name for one in lab.tasks if one.section == ANSWER
     ]
     assert found["designs"] + len(found["tasks"]) == len(lab.tasks)
     assert all("{" not in one["question"] for one in found["tasks"])
@@ -139,7 +140,7 @@ def test_answers_are_marked_and_predictions_count_as_they_were_when_shown() -> N
     sheet = ask("lab", name=LAB, seed="7")["text"]
     run = ask("run", address=f"lab={LAB}&seed=7")["values"]
     lab = open_lab(LAB)
-    [predicted] = [one.name for one in lab.tasks if one.kind == PREDICT]
+    [predicted] = [one.name for one in lab.tasks if one.is_kept]
     read = {"await": f"{run['disk.sda.await_ms']} ms", "queue": "a lot"}
     [mistake] = ask("check", text=sheet, answers=read, shows=False)["mistakes"]
     assert "a lot" in mistake["given"]
