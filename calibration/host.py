@@ -45,6 +45,7 @@ class BlockDevice:
     model: str | None
     volume: str | None  # the name that the device mapper gives it
     slaves: tuple[str, ...]  # the devices that it lies on (a partition's disk, where it is one)
+    backing_file: str | None = None  # of a loop device
     wbt_lat_us: int | None = None  # what writeback throttling aims at; 0: it is off
 
 
@@ -173,6 +174,7 @@ def _device(name: str, texts: Mapping[str, str], names: list[str]) -> BlockDevic
         queue_depth=_int(texts, f"{folder}/device/queue_depth"),
         model=_line(texts, f"{folder}/device/model"),
         volume=_line(texts, f"{folder}/dm/name"),
+        backing_file=_line(texts, f"{folder}/loop/backing_file"),
         slaves=tuple(dict.fromkeys(_disk_of(slave, names) for slave in slaves)),
     )
 

@@ -122,6 +122,7 @@ LASTING = (
     "/sys/block/*/device/vendor",
     "/sys/block/*/device/queue_depth",
     "/sys/block/*/dm/name",
+    "/sys/block/*/loop/backing_file",
     "/sys/block/*/md/level",
     "/sys/block/*/md/chunk_size",
     "/sys/block/*/slaves",

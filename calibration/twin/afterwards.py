@@ -28,6 +28,7 @@ from calibration.look import look, steady
 from calibration.look.summary import NothingToLookAt
 from calibration.twin.anchored import recorded_figures
 from calibration.twin.answers import LOAD_MEAN, SHOWN_MIN
+from calibration.twin.demands import CLASS_SHARE
 from sim.cli.options import json_option
 from sim.cli.output import UnwritableError, write_json
 from sim.registry import did_you_mean
@@ -36,6 +37,7 @@ from sim.report.tables import Column, Table, figure, print_table
 SCHEMA: Final = "iotwin.afterwards/1"
 COLUMNS: Final = ("r_per_s", "w_per_s", "r_await_ms", "w_await_ms", "aqu_sz", "util_pct")
 RATE_OF: Final[Mapping[str, str]] = {"r_await_ms": "r_per_s", "w_await_ms": "w_per_s"}
+RATES: Final = ("r_per_s", "w_per_s")
 RATE_MIN: Final = 1.0  # requests per second; the await of fewer is chance
 
 
@@ -86,22 +88,29 @@ def _names(answered: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _counts(name: str, today: Mapping[str, float], came: Mapping[str, float]) -> bool:
-    """Return whether a column is of something that happened."""
+    """Return whether a column is of something that happened, and no occasional write."""
     device, _dot, column = name.rpartition(".")
-    rate = RATE_OF.get(column)
-    if rate is None:
+    rate = RATE_OF.get(column, column)
+    if rate not in RATES:
         return max(today.get(name, 0.0), came[name]) >= SHOWN_MIN
-    rates = (one.get(f"{device}.{rate}", 0.0) for one in (today, came))
-    return min(rates) >= RATE_MIN
+    both = [[one.get(f"{device}.{key}", 0.0) for key in RATES] for one in (today, came)]
+    which = RATES.index(rate)
+    least = RATE_MIN if column in RATE_OF else SHOWN_MIN
+    return all(one[which] >= max(least, CLASS_SHARE * sum(one)) for one in both)
 
 
 @click.command("afterwards", short_help="What came, beside what `iotwin mine` had answered.")
 @click.argument("answer", metavar="ANSWER.json", type=click.Path(exists=True, dir_okay=False))
 @click.argument("paths", metavar="DIR|FILE...", nargs=-1, required=True)
+@click.option("--device", metavar="NAME", help="Only this device's columns, and the load.")
 @click.option("--what-if", "question", metavar="QUESTION", help="Which answer, if it has several.")
 @json_option
 def command(
-    answer: str, paths: tuple[str, ...], question: str | None, json_path: str | None
+    answer: str,
+    paths: tuple[str, ...],
+    device: str | None,
+    question: str | None,
+    json_path: str | None,
 ) -> None:
     """Compare an answer with a later recording of the same server, column by column.
 
@@ -125,8 +134,11 @@ def command(
     except NothingToLookAt as error:
         raise click.UsageError(str(error)) from None
     found = outcomes(content, question, came)
-    if not found:
-        raise click.UsageError(f"{', '.join(paths)}: no column of {answer} was recorded")
+    if device is not None:
+        found = [one for one in found if one.name.startswith((f"disk.{device}.", LOAD_MEAN))]
+    if not any(one.name != LOAD_MEAN for one in found):
+        of = f" of {device}" if device is not None else ""
+        raise click.UsageError(f"{', '.join(paths)}: no column{of} in {answer} was recorded")
     told = _json(found, content, question)
     try:
         if json_path is not None:

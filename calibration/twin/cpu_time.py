@@ -57,13 +57,15 @@ def draw_cpu(draft: Draft, seen: Look) -> None:
     if user + system >= 100 * FULL:
         draft.notes.append("CPU: full: user and system time are a class of their own")
         _background(draft, "computing", cpus, full=True)
-        _runnable(draft, "computing", seen)
+        _runnable(draft, "computing", seen, besides=0)
         _system_share(draft, "computing", system / (user + system))
         return
     if full and user >= 1:
         draft.notes.append("CPU: full with niced tasks: user time is a class of its own")
         _background(draft, "computing", user * cpus / 100, full=False)
         user = 0.0
+    if full and nice >= 1:
+        _runnable(draft, "niced", seen, besides=(100 - nice) * cpus / 100)
     rate = sum(one.rate_per_s for load in draft.loads for one in load.classes)
     _share(draft, "user", user * cpus / 100 / rate, 3.0)
     if _pays_by_page(draft):
@@ -72,12 +74,13 @@ def draw_cpu(draft: Draft, seen: Look) -> None:
         _share(draft, "system", system * cpus / 100 / rate, 10.0)
 
 
-def _runnable(draft: Draft, name: str, seen: Look) -> None:
-    """Let as many tasks compute as wait for full CPUs, if that was recorded."""
+def _runnable(draft: Draft, name: str, seen: Look, *, besides: float) -> None:
+    """Let as many tasks compute as wait for full CPUs, if that was recorded; `besides` others."""
     tasks = recorded_tasks(seen)
-    if tasks is not None and round(tasks.running) > draft.server.cpus:
+    number = round(tasks.running - besides) if tasks is not None else 0
+    if tasks is not None and number > draft.server.cpus:
         why = f"{RECORDED}: {tasks.running:.1f} tasks run or wait for a CPU"
-        draft.sheet.put(("process", name), "concurrency", round(tasks.running), why)
+        draft.sheet.put(("process", name), "concurrency", number, why)
 
 
 def _pays_by_page(draft: Draft) -> bool:

@@ -20,7 +20,11 @@ of a full device the load average's own steps count them (calibration/look/tasks
 journal's thread. By hand: ext4 with 8 processes in fsync has 3.8 requests in the queue, and a load
 of 9.
 Direct writes: of a full device without flushes whose writes nobody merged, if as many tasks wait as
-are in the queue, or the queue has one length all the time. A flusher merges, and comes and goes.
+are in the queue, or the queue has one length all the time. A flusher merges, and comes and goes. So
+are those of a device that is not full, if they wait for few others and come evenly. By hand: 397
+writes/s of 0.66 ms with 0.42 flushes/s: a commit takes 1.4 ms, the journal is idle for all but
+0.03 % of the time, and 0.2 fsyncs a second explain 0.6 of the writes. At 57 % util S = 0.44 ms, so
+that n = 2 (0.66 / 0.44) - 1 = 2 come together: a flusher would let 2000 come, every 5 s.
 Open or closed: a device that is full (90 % busy) with a queue limits its customers: closed, with
 N = X R of them. Elsewhere what comes does not seem to depend on the answer: open. So is what is
 with the device in less than half of the intervals: a customer who waits for it is there in all of
@@ -37,12 +41,14 @@ n = X R / -ln(1 - util). By hand: 770 reads/s of 0.79 ms and 198 writes/s of 4.6
 are 1.53 in flight on average; 40 % of the busy time are the reads', which come 10 at a time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, log1p
+from math import inf, log1p, sqrt
+from pathlib import Path
 from statistics import median
 from typing import Final
 
+from calibration.host import Host
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import DeviceLook, lowest
@@ -62,12 +68,16 @@ from calibration.twin.commits import (
 BUSY_PER_S: Final = 1.0  # requests; a device with fewer is idle
 BUSY_SHARE: Final = 0.05  # of the requests, or of the busy time, of all devices
 DEVICES_MAX: Final = 3
+HARDLY: Final = 0.1  # of the busiest device's util; nobody asks about a device that is less busy
 CLASS_PER_S: Final = 0.2  # a direction with fewer requests has no class
 CLASS_SHARE: Final = 0.01  # of a device's requests, likewise
 LARGE_BYTES: Final = 128 * 1024  # from here on, transfer makes the time; requests are in sequence
 SHARED_UTIL: Final = 0.5  # from here on writers meet, and share commits
 DIRECT_MERGED: Final = 0.01  # of the writes; recorded: direct 0 to 0.004, a flusher's 0.02 and more
 LEVEL: Final = 0.1  # of a queue: the ends of its requests in an interval
+LOG_IDLE: Final = 0.5  # of the time, a journal that commits so much is under way
+EVEN: Final = 0.25  # of a rate, beside chance: what programs do more in one second than in another
+CHANCE: Final = 3.0  # standard deviations of a count, its root each
 LEVEL_SHARE: Final = 0.85  # of the intervals: the first and the last one are partial
 QUEUE_OFF: Final = 1.2  # of X R, by the ends of a recording and what readers compute
 CUSTOMER_MIN: Final = 0.5
@@ -159,17 +169,17 @@ def loads_of(seen: Look) -> list[Load]:
             f"{seen.source.name}: {len(seen.used)} interval of figures: a twin needs two or more,"
             " to know how they vary; record longer"
         )
-    busy = busy_devices(seen.devices)
+    busy = busy_devices(seen.devices, seen.source.host)
     if not busy:
         raise NothingToTwin(f"{seen.source.name}: no busy device: {_idle(seen)}")
     return [_load(device, seen) for device in busy]
 
 
-def busy_devices(devices: Sequence[DeviceLook]) -> list[DeviceLook]:
+def busy_devices(devices: Sequence[DeviceLook], host: Host | None = None) -> list[DeviceLook]:
     """Return the disks with a share of the requests or of the busy time, busiest first."""
     disks = [one for one in lowest(devices) if not one.guess.startswith(_NOT_TWINNED)]
-    below = sum(one.bytes_per_s or 0.0 for one in disks if not one.name.startswith(LOOP))
-    disks = [one for one in disks if not (one.name.startswith(LOOP) and _is_on(one, below))]
+    below = [one for one in disks if not one.name.startswith(LOOP)]
+    disks = [one for one in disks if one in below or not _is_on(one, below, host)]
     requests = sum(one.rate_per_s for one in disks)
     util = sum(one.util_pct or 0.0 for one in disks)
     busy = [
@@ -181,12 +191,37 @@ def busy_devices(devices: Sequence[DeviceLook]) -> list[DeviceLook]:
     return sorted(busy, key=lambda one: (-(one.util_pct or 0.0), -one.rate_per_s))[:DEVICES_MAX]
 
 
-def _is_on(loop: DeviceLook, below_bytes_per_s: float) -> bool:
-    """Return whether a loop device may lie on the others: they move what it does, or half of it.
+def hardly_busy(loads: Sequence[Load]) -> list[str]:
+    """Return the devices that are less than a tenth as busy as the busiest one."""
+    most = max(one.device.util_pct or 0.0 for one in loads)
+    return [one.name for one in loads if (one.device.util_pct or 0.0) < HARDLY * most]
 
-    Where they do not, its file is somewhere else (in memory, on another host), and it is a disk.
+
+def _is_on(loop: DeviceLook, below: Sequence[DeviceLook], host: Host | None) -> bool:
+    """Return whether a loop device lies on the others, by where its file is mounted from.
+
+    If that was not recorded, it may lie on them if they do what it does, or half of it: move as
+    many bytes, and flush as often, for a flush of it is an fsync of its file (drivers/block/loop.c:
+    lo_req_flush). Where they do not, its file is in memory or on another host, and it is a disk.
     """
-    return 2 * below_bytes_per_s >= (loop.bytes_per_s or 0.0)
+    block = host.devices.get(loop.name) if host is not None else None
+    if host is not None and block is not None and block.backing_file is not None:
+        source = _mounted_from(Path(block.backing_file), host)
+        return bool(below) and source.startswith("/dev/") and not source.startswith("/dev/loop")
+
+    def do_half(own: float | None, theirs: Iterable[float | None]) -> bool:
+        return 2 * sum(one or 0.0 for one in theirs) >= (own or 0.0)
+
+    return do_half(loop.bytes_per_s, (one.bytes_per_s for one in below)) and do_half(
+        loop.row.get("f_per_s"), (one.row.get("f_per_s") for one in below)
+    )
+
+
+def _mounted_from(file: Path, host: Host) -> str:
+    """Return the source of the file system that a file is in; the last mount of a place counts."""
+    places = [one for one in host.mounts if file.is_relative_to(one.place)]
+    found = max(enumerate(places), key=lambda one: (len(one[1].place), one[0]), default=None)
+    return found[1].source if found is not None else ""
 
 
 def _idle(seen: Look) -> str:
@@ -328,27 +363,61 @@ def _writes(
 ) -> tuple[Class, ...]:
     """Return the classes of a device's writes: those waited for, those left to the flusher."""
     waits, reason = somebody_waits(reads, writes, device, seen)
-    if not waits and _are_direct(writes, reads, device, seen):
-        return (_direct(writes, device),)
-    if not waits:
-        return (_buffered(writes, reads, device, reason),)
-    return _fsyncs(writes, reads, device, reason, waiting_tasks(seen))
+    if waits:
+        return _fsyncs(writes, reads, device, reason, seen)
+    return (_not_waited_for(writes, reads, device, reason, seen),)
+
+
+def _not_waited_for(
+    writes: Direction, reads: Direction, device: DeviceLook, reason: str, seen: Look
+) -> Class:
+    """Return the class of writes that no flush follows: past the page cache, or a flusher's."""
+    if _are_direct(writes, reads, device, seen):
+        return _direct(writes, device)
+    return _buffered(writes, reads, device, reason)
 
 
 def _are_direct(writes: Direction, reads: Direction, device: DeviceLook, seen: Look) -> bool:
-    """Return whether the writes of a full device go past the page cache: programs wait for each.
+    """Return whether writes go past the page cache.
 
-    Nothing is merged, which a flusher does with what adjoins. And either as many tasks wait as
-    requests are in the queue, or the queue has one length all the time: a flusher's comes and goes.
+    Nothing is merged, which a flusher does with what adjoins. On a full device programs wait for
+    each: either as many tasks wait as requests are in the queue, or the queue has one length all
+    the time. On another one they come by themselves: a flusher's come together, every 5 s.
     """
     customers = _customers(writes, device)
     merged = device.row.get("wrqm_per_s")
-    if customers is None or merged is None or merged >= DIRECT_MERGED * writes.rate_per_s:
+    if merged is None or merged >= DIRECT_MERGED * writes.rate_per_s:
         return False
+    if customers is None:
+        return not writes.is_large and _come_by_themselves(writes, reads, device, seen.used)
     queue, waiting = device.row.get("aqu_sz", 0.0), waiting_tasks(seen)
     if waiting is not None and abs(waiting - queue) <= max(0.5, (QUEUE_OFF - 1) * queue):
         return True
     return not writes.is_large and _is_level(device.name, seen.used)
+
+
+def _come_by_themselves(
+    writes: Direction, reads: Direction, device: DeviceLook, used: Sequence[Interval]
+) -> bool:
+    """Return whether writes wait for few others, and intervals shorter than 5 s are alike.
+
+    What a flusher leaves in 5 s would be at least ten times as many as are told from a burst.
+    """
+    service_ms = write_service_ms(writes, reads, device)
+    if not service_ms or writes.await_ms is None:
+        return False
+    if writes.rate_per_s * BURST_S < 10 * BURST_MIN:
+        return False
+    if 2 * writes.await_ms / service_ms - 1 >= BURST_MIN:
+        return False
+    lengths = [one.length_s for one in used if one.length_s]
+    if not lengths or max(lengths) >= BURST_S:
+        return True
+    counts = [one.devices.get(device.name, {}).get("w_per_s", 0.0) for one in used]
+    usual = median(counts) * median(lengths)
+    chance = max(EVEN * usual, CHANCE * sqrt(usual))
+    near = sum(abs(one * median(lengths) - usual) <= chance for one in counts)
+    return near >= LEVEL_SHARE * len(used)
 
 
 def _is_level(device: str, used: Sequence[Interval]) -> bool:
@@ -365,7 +434,7 @@ def _direct(writes: Direction, device: DeviceLook) -> Class:
         rate_per_s=writes.rate_per_s,
         size_bytes=writes.size_bytes,
         customers=_customers(writes, device),
-        reason="derived: no flushes, nothing merged, and as many in the queue as wait: O_DIRECT",
+        reason="derived: no flushes, nothing merged, and not in a flusher's bursts: O_DIRECT",
     )
 
 
@@ -396,14 +465,16 @@ def _fsyncs(
     reads: Direction,
     device: DeviceLook,
     reason: str,
-    waiting: int | None,
+    seen: Look,
 ) -> tuple[Class, ...]:
     """Return the fsyncs (each commit is of one or of several), and what they do not explain."""
-    customers = _customers(writes, device)
+    customers, waiting = _customers(writes, device), waiting_tasks(seen)
     recorded = device.row.get("f_per_s", 0.0)
     alone = customers is None and (device.util_pct or 0.0) < 100 * SHARED_UTIL
     flushes = flushes_of(writes.rate_per_s, recorded, alone=alone)
     commits = recorded / flushes or writes.rate_per_s / REQUESTS
+    # A journal that is idle half of the time is shared by chance alone.
+    alone = alone or (bool(recorded) and commits * commit_s(device.row) < LOG_IDLE)
     rate = commits
     if flushes > 1:
         most = shared_max(commits, commit_s(device.row)) if alone and recorded else inf
@@ -428,7 +499,7 @@ def _fsyncs(
         return (waited,)
     others = replace(writes, rate_per_s=rest, size_bytes=_sectors(max(of_rest, PAGE)))
     why = f"estimate: more than {flushes * commits:.2g} flushes/s explain"
-    return waited, _buffered(others, reads, device, why)
+    return waited, _not_waited_for(others, reads, device, why, seen)
 
 
 def _buffered(writes: Direction, reads: Direction, device: DeviceLook, reason: str) -> Class:

@@ -28,7 +28,7 @@ from calibration.look import Look, steady
 from calibration.twin.cache import cache_of, unknown
 from calibration.twin.columns import LEFT_OUT, PART, column_specs, recorded_columns
 from calibration.twin.cpu_time import draw_cpu
-from calibration.twin.demands import loads_of
+from calibration.twin.demands import hardly_busy, loads_of
 from calibration.twin.draft import Draft, draw_classes, draw_others, draw_run
 from calibration.twin.load_average import draw_load
 from calibration.twin.server import draw_server
@@ -107,7 +107,7 @@ def fit_draft(
     beside.write_text(draft.sheet.text(comment), encoding="utf-8")
     # Read anew, and as a user will: a mistake in it is one of this package.
     [simulated] = laboratory.figures([trial_of(load(str(beside)), seed)])
-    verdict = verdict_of(columns, simulated)
+    verdict = verdict_of(columns, simulated, hardly_busy(draft.loads))
     text = draft.sheet.text(f"{comment}Its run against the recording: {verdict.text}\n")
     return Twin(
         draft=draft, text=text, columns=columns, fit=fit, simulated=simulated, verdict=verdict

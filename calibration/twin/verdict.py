@@ -3,13 +3,14 @@
 Models: the judgement of somebody who reads the table of residuals.
 Linux counterpart: none.
 Invariants: of a simulation, never of the emulator; the limits are the declared trust of each
-column, decided before anything was recorded, and how exactly a mean could be read: that of the load
-average comes of a few updates.
+column, decided before anything was recorded; a device that is less than a tenth as busy as the
+busiest one is told, and decides nothing. The limits have how exactly a mean could be read: that of
+the load average comes of a few updates.
 Left out: what the recording has no column of.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,9 +62,13 @@ class Miss:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """All columns of a run, worst first; the loss is their mean square, in trusts."""
+    """All columns that decide, worst first; the loss is their mean square, in trusts.
+
+    `beside` are those of devices that do hardly anything beside the busiest one.
+    """
 
     misses: tuple[Miss, ...]
+    beside: tuple[Miss, ...] = ()
 
     @property
     def loss(self) -> float:
@@ -79,11 +84,13 @@ class Verdict:
     def text(self) -> str:
         """Return the verdict in words."""
         off = ", ".join(one.text for one in self.misses if one.trusts > FAIR)
+        others = ", ".join(one.text for one in self.beside if one.trusts > FAIR)
+        less = f"; of a device that is hardly busy it misses {others}" if others else ""
         if self.is_fair:
-            return "a fair twin: every column within twice what it is trusted to"
+            return f"a fair twin: every column within twice what it is trusted to{less}"
         if self.misses[0].trusts <= ROUGH:
-            return f"a rough twin: {off}"
-        return f"NOT A TWIN: {off}"
+            return f"a rough twin: {off}{less}"
+        return f"NOT A TWIN: {off}{less}"
 
     @property
     def advice(self) -> str:
@@ -98,10 +105,18 @@ class Verdict:
         return f"{worst.metric} is what it misses: {told}.{alone}"
 
 
-def verdict_of(columns: Sequence[RecordedColumn], simulated: Mapping[str, float]) -> Verdict:
-    """Return the verdict on a run's figures."""
+def verdict_of(
+    columns: Sequence[RecordedColumn],
+    simulated: Mapping[str, float],
+    beside: Collection[str] = (),
+) -> Verdict:
+    """Return the verdict on a run's figures; devices `beside` the others do not decide it."""
     misses = [_miss(one, simulated.get(one.metric, 0.0)) for one in columns]
-    return Verdict(misses=tuple(sorted(misses, key=lambda one: -one.trusts)))
+    misses.sort(key=lambda one: -one.trusts)
+    decide = tuple(one for one in misses if one.metric.split()[0] not in beside)
+    return Verdict(
+        misses=decide or tuple(misses), beside=tuple(one for one in misses if one not in decide)
+    )
 
 
 def _miss(column: RecordedColumn, value: float) -> Miss:

@@ -231,6 +231,9 @@ class TransactionsParams:
         source="scenario",
         doc="whether its transactions leave records, which the figures count; else background",
     )
+    start_ns: int = param(
+        0, dim="time_ns", minimum=0, source="scenario", doc="when the first transaction may come"
+    )
     warm_up_ns: int = param(
         0,
         dim="time_ns",
@@ -327,6 +330,9 @@ class Transactions(ServerProgram):
             return
         if params.warm_up_ns:
             yield from sys.fork("transactions", self._tell_warm)
+        if params.start_ns:
+            yield from sys.sleep(params.start_ns)
+            self.arrival_ns = sys.clock_ns()
         for number in range(1, params.workers):
             yield from sys.fork("transactions", self._worker, number)
         yield from self._worker(sys, 0)

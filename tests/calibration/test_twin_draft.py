@@ -141,7 +141,8 @@ def test_two_flushes_are_an_fsync_and_its_bytes_are_what_the_journal_leaves(
 
 
 def test_without_flushes_the_writes_are_left_to_writeback() -> None:
-    row = new_row("sda", w=50, size_kib=16, flushes=0)
+    """Busy for 0.2 ms with each, which takes 1 ms: nine come together."""
+    row = new_row("sda", w=50, size_kib=16, flushes=0, util=1)
     assert one_class(text(row, heading=NEW, kernel="5.15.0")).kind == WRITE
 
 
@@ -216,7 +217,7 @@ def test_single_writes_are_left_to_the_flusher() -> None:
 def test_where_flushes_are_not_recorded_iowait_tells_and_it_is_said(
     iowait: float, kind: str
 ) -> None:
-    row = old_row("sda", r=0, w=100, size_kib=8, await_ms=4, util=40)
+    row = old_row("sda", r=0, w=100, size_kib=8, await_ms=40, util=40)
     found = one_class(text(row, iowait=iowait))
     assert found.kind == kind
     assert found.reason.startswith("assumed: flushes are not recorded")
@@ -436,8 +437,9 @@ def test_tmpfs_can_be_asked_of_a_twin_that_reads_and_writes() -> None:
     row = old_row("sda", r=900, w=300, size_kib=8, await_ms=1, util=12)
     draft = draft_of(text(row, kernel="6.1.0-13-amd64"), HOST)
     draft.sheet.what_ifs += what_ifs_of(draft)
+    at_once = tuple(f"process.{name}.start=0 s" for name in draft.streams)
     asked = load_text(
-        draft.sheet.text(""), Path("t.toml"), what_if="tmpfs", sets=("run.duration=5 s",)
+        draft.sheet.text(""), Path("t.toml"), what_if="tmpfs", sets=("run.duration=5 s", *at_once)
     )
     done = simulate(asked, 1)
     assert sum(one.name == "transaction_ns" for one in done.records) > 4500
@@ -510,3 +512,13 @@ def test_who_reads_a_full_disk_now_and_then_is_no_customer_who_waits_for_it(
     [load] = loads_of(seen_of(full_disk(reads_per_s)))
     by_kind = {one.kind: one.customers for one in load.classes}
     assert by_kind == {READ: customers, SYNC: 1}
+
+
+def test_only_writes_into_the_page_cache_run_through_the_whole_warm_up() -> None:
+    """Dirty pages expire after 30 s; readers need five seconds to fill their queue."""
+    row = old_row("sda", r=900, w=20, size_kib=512, await_ms=40, util=12)
+    draft = draft_of(text(row, kernel="6.1.0-13-amd64", iowait=0.5), HOST)
+    sections = draft.sheet.sections
+    assert draft.settle_s == 40
+    assert sections["process", "sda-reads"]["start"].value == "35 s"
+    assert "start" not in sections["process", "sda-writes"]

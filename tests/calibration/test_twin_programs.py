@@ -8,9 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibration.dataset import open_source
+from calibration.host import host_of
 from calibration.look import look
 from calibration.twin.commits import logs_like_xfs, waits_for_all
-from calibration.twin.demands import READ, SYNC, NothingToTwin, loads_of
+from calibration.twin.demands import (
+    DIRECT,
+    READ,
+    SYNC,
+    WRITE,
+    NothingToTwin,
+    busy_devices,
+    loads_of,
+)
 from calibration.twin.draft import BOUNDS, Draft, load_words
 from calibration.twin.fitting import draw_draft
 from calibration.twin.server import Server
@@ -155,3 +164,58 @@ def test_an_iostat_of_today_without_a_kernel_is_of_today() -> None:
     draft = draft_of(text(row, heading=NEW).partition("\n\n")[2])
     source = draft.sheet.sections["machine",]["kernel"].source
     assert "flushes are counted since Linux 5.5" in source
+
+
+@pytest.mark.parametrize(("mounted", "name"), [("/dev/mapper/vg-srv", "sda"), ("none", "loop0")])
+def test_where_its_file_is_mounted_from_says_what_a_loop_device_lies_on(
+    mounted: str, name: str
+) -> None:
+    host = host_of(
+        {
+            "/proc/mounts": f"/dev/sda1 / ext4 rw 0 0\n{mounted} /srv ext4 rw 0 0\n",
+            "/sys/block/loop0/size": "41943040\n",
+            "/sys/block/loop0/loop/backing_file": "/srv/disk.img\n",
+        }
+    )
+    rows = [old_row(one, r=90, w=0, size_kib=16, await_ms=8, util=70) for one in ("loop0", "sda")]
+    seen = seen_of(text("".join(rows)))
+    busy = [one.name for one in busy_devices(seen.devices, host)]
+    assert (name in busy, "loop0" in busy) == (True, name == "loop0")
+
+
+def test_a_disk_that_flushes_less_than_a_loop_device_does_not_carry_it() -> None:
+    """Each flush of a loop device is an fsync of its file: 100 of them are no 20."""
+    rows = {
+        flushes: new_row("loop0", w=300, size_kib=8, flushes=100)
+        + new_row("sda", w=400, size_kib=8, flushes=flushes)
+        for flushes in (20, 120)
+    }
+    for flushes, found in rows.items():
+        loads = loads_of(seen_of(text(found, heading=NEW, kernel="6.1.0")))
+        assert ("loop0" in [one.name for one in loads]) == (flushes == 20)
+
+
+@pytest.mark.parametrize(
+    ("size_kib", "util", "kind"),
+    [
+        (8, 40, DIRECT),  # S = 1 ms: each write comes alone
+        (8, 5, WRITE),  # S = 0.125 ms: 15 come together
+        (256, 40, WRITE),  # large: a flusher's, or a copy's
+    ],
+)
+def test_writes_that_come_by_themselves_went_past_the_page_cache(
+    size_kib: float, util: float, kind: str
+) -> None:
+    """400 writes/s of 1 ms, none merged: a flusher would let 2000 come every 5 s."""
+    row = new_row("sda", w=400, size_kib=size_kib, flushes=0.1, util=util)
+    [load] = loads_of(seen_of(text(row, heading=NEW, kernel="6.1.0", reports=20)))
+    assert [one.kind for one in load.classes] == [kind]
+
+
+def test_a_journal_that_is_idle_has_no_hundreds_of_fsyncs_however_busy_the_disk() -> None:
+    """0.42 flushes/s are 0.21 commits/s of 3 ms: 0.2 fsyncs, and 400 writes beside them."""
+    row = new_row("sda", w=400, size_kib=8, flushes=0.42, util=57)
+    [load] = loads_of(seen_of(text(row, heading=NEW, kernel="6.1.0", reports=20)))
+    rates = {one.kind: one.rate_per_s for one in load.classes}
+    assert rates.get(SYNC, 0.0) == pytest.approx(0.21, abs=0.02)
+    assert rates[DIRECT] == pytest.approx(399, abs=1)

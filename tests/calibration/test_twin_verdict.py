@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.fit.columns import RecordedColumn
+from calibration.twin.demands import hardly_busy, loads_of
 from calibration.twin.verdict import FAIR, verdict_of
+from tests.calibration.test_twin_draft import old_row, seen_of, text
 
 
 def column(metric: str, value: float, unit: str, percent: float) -> RecordedColumn:
@@ -73,3 +75,21 @@ def test_twice_and_half_are_equally_far(factor: float, percent: float) -> None:
     )
     assert up == pytest.approx(down, rel=1e-3, abs=1e-6)
     assert verdict_of([rate], {"sda r_per_s": 1e6 * factor}).is_fair == (up <= FAIR)
+
+
+def test_a_device_that_is_hardly_busy_is_told_and_decides_nothing() -> None:
+    found = {RATE.metric: 100, "sdb r_per_s": 30}
+    columns = [RATE, column("sdb r_per_s", 100, "/s", 3)]
+    assert verdict_of(columns, found).text == "NOT A TWIN: sdb r_per_s -70 %"
+    verdict = verdict_of(columns, found, ["sdb"])
+    assert verdict.is_fair
+    assert verdict.text.endswith("; of a device that is hardly busy it misses sdb r_per_s -70 %")
+    assert verdict_of(columns[1:], found, ["sdb"]).text.startswith("NOT A TWIN: sdb r_per_s")
+
+
+def test_hardly_busy_is_less_than_a_tenth_of_the_busiest() -> None:
+    rows = [
+        old_row(name, r=100, w=0, size_kib=8, await_ms=1, util=util)
+        for name, util in (("sda", 60), ("sdb", 5), ("sdc", 7))
+    ]
+    assert hardly_busy(loads_of(seen_of(text("".join(rows))))) == ["sdb"]

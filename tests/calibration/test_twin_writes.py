@@ -52,13 +52,12 @@ def test_fsyncs_that_share_commits_are_those_that_come_while_one_is_under_way(
         assert found == pytest.approx(commits * (1 + found * time_s))
 
 
-@given(flushes=st.floats(0.01, OWN_FLUSHES_PER_S), w=st.floats(20, 500))
+@given(flushes=st.floats(0.01, OWN_FLUSHES_PER_S - 0.01), w=st.floats(20, 500))
 @settings(max_examples=20, deadline=None)
 def test_a_journal_that_commits_by_itself_says_nothing_of_fsyncs(flushes: float, w: float) -> None:
     device = row(w=w, size_kib=64, flushes=round(flushes, 2))
     found = classes(device)
-    assert list(found) == [WRITE]
-    assert "a journal's own" in found[WRITE].reason
+    assert SYNC not in found
     recorded = text(device, heading=NEW, kernel="6.1.0")
     draft = draft_of(recorded)
     columns = recorded_columns(seen_of(recorded), draft.loads, draft.server)
@@ -73,7 +72,8 @@ def test_fsyncs_and_what_is_written_beside_them_are_all_that_was_written(
     """Requests: an fsync's data, two of each commit, the rest. Bytes: theirs and the journal's."""
     w, c = round(w, 2), round(c, 2)
     found = classes(row(w=w, size_kib=size_kib, flushes=2 * c))
-    waited, bulk = found[SYNC], found[WRITE]
+    waited = found.pop(SYNC)
+    [bulk] = found.values()  # a flusher's, or past the page cache
     writes_per_s = waited.rate_per_s + 2 * c + bulk.rate_per_s * bulk.at_once
     assert writes_per_s == pytest.approx(w, rel=0.01)
     moved = (
@@ -132,7 +132,7 @@ def test_kernel_time_of_bulk_is_fitted_as_the_price_of_a_page() -> None:
 
 
 def test_user_time_beside_niced_tasks_that_fill_the_cpus_is_a_class_of_its_own() -> None:
-    device = row(w=50, size_kib=16, flushes=0)
+    device = row(w=50, size_kib=16, flushes=0, w_await=20)
     recorded = text(device, heading=NEW, user=18, nice=70, system=11.5, iowait=0)
     sections = draft_of(recorded).sheet.sections
     assert sections["process", "computing"]["think_time"].value == "3.888889 ms"

@@ -369,3 +369,16 @@ def test_groups_keep_the_rate_and_leave_the_device_idle_between_them(together: i
     assert len(times_s(machine)) / 100 == pytest.approx(100, rel=0.08)
     busy = machine.devices["sda"].stats.io_ticks_ns / S / 100
     assert busy == pytest.approx(1 - math.exp(-100 / together * 0.005), rel=0.12)
+
+
+@pytest.mark.parametrize("arrivals", [{"concurrency": 4}, {"rate": '"100 /s"', "concurrency": 64}])
+def test_nothing_comes_before_the_start_and_then_what_came_without_one(
+    arrivals: dict[str, object],
+) -> None:
+    """A stream draws the same gaps, only later: its first seconds are those without a start."""
+    late = run(transactions(start='"20 s"', **READS | arrivals), 30)
+    assert min(one.t_ns for one in late.records if one.name == "transaction_ns") > 20 * S
+    at_once = times_s(run(transactions(**READS | arrivals), 10))
+    assert len(at_once) > 500
+    # A worker that has not slept yet answers some microseconds earlier.
+    assert times_s(late)[:500] == pytest.approx(at_once[:500], abs=50e-6)
