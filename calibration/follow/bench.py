@@ -56,7 +56,7 @@ class Bench:
     """The process, and whether it is at work; a context manager."""
 
     def __init__(self) -> None:
-        """Start nothing yet."""
+        """Start the process."""
         in_memory = MEMORY if os.path.isdir(MEMORY) and os.access(MEMORY, os.W_OK) else None
         self._folder = tempfile.TemporaryDirectory(prefix="iotwin.", dir=in_memory)
         self._job: Job | None = None

@@ -135,9 +135,12 @@ class Follower:
     _waits: dict[str, float] = field(default_factory=dict)  # resource -> since when, its answers
     _next_s: float = 0.0  # when the twin is due
     _restarts: int = 0
+    _at: datetime = datetime.min  # of the last sample
+    _is_refused: bool = False  # whether it was told that there is no twin
 
     def take(self, sample: TextSample) -> list[Event]:
         """Take a sample; return what is to be told."""
+        self._at = sample.at
         reading = self.readings.take(sample)
         events = [self._note(sample.at, one) for one in self.readings.notes]
         self.readings.notes.clear()
@@ -187,7 +190,7 @@ class Follower:
 
     def done(self, result: Result) -> list[Event]:
         """Take what came of a job; return what is to be told."""
-        at = self.last[-1].at
+        at = self._at
         if result.answer is not None:
             told = result.answer
             content = {"question": told.question, "metrics": told.metrics}
@@ -196,9 +199,13 @@ class Follower:
             if result.kind != "ask" and "begins anew" in result.refusal:
                 self.standing, self.is_fitted = None, False
             elif result.kind == "fit":
-                self.is_fitted = True  # nothing else to be had: the sketch stays
-            lacks = "answer" if result.kind == "ask" else "twin"
-            return [self._note(at, f"no {lacks}: {result.refusal}")]
+                self.is_fitted = True
+                return [self._note(at, f"not fitted, the sketch stays: {result.refusal}")]
+            if result.kind == "ask":
+                return [self._note(at, f"no answer: {result.refusal}")]
+            was_told, self._is_refused = self._is_refused, True
+            return [] if was_told else [self._note(at, f"no twin: {result.refusal}")]
+        self._is_refused = False
         if result.text:
             self.twin_text, self.twin_fit = result.text, result.fit_text
         is_first = self.standing is None
@@ -212,7 +219,7 @@ class Follower:
         if result.epoch > self.standing_epoch or fresh:
             self.twin_loads.clear()
         self.twin_loads.append(result.standing.load)
-        if result.epoch > self.standing_epoch:
+        if result.epoch > self.standing_epoch and self.last:
             events += self._resume(before, result.standing)
             self.standing_epoch = result.epoch
         return [*events, Event(kind="twin", at=at, text="", content=self._content())]

@@ -44,6 +44,8 @@ class Hand:
         if job.kind == "sketch":
             kept = keeping.first(job.minute, self.folder, self.rest)
         elif job.kind == "fit":
+            if self._kept is not None:
+                self._kept.be_its_own_ensemble()  # unless the fit takes its place
             kept = keeping.fitted(job.minute, self.folder, self.rest)
         else:
             kept = keeping.given(

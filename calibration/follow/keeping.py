@@ -128,6 +128,10 @@ class Kept:
         told = sentence(one, answers.today, seen, self.draft)
         return Told(question=text, sentence=told, metrics=metrics_json(one))
 
+    def be_its_own_ensemble(self) -> None:
+        """Answer questions as the file is, without members that differ."""
+        self.fit = _fit_of(self.place, None)
+
     def doubts(self, questions: Sequence[str]) -> Iterator[str]:
         """Yield why a question cannot be asked, for each that cannot."""
         for one in questions:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -175,6 +176,10 @@ def test_an_idle_server_has_no_twin_and_it_is_told_why(tmp_path: Path) -> None:
     [note] = one.done(hand.do(job))
     assert note.text.startswith("no twin:")
     assert one.job() is None  # for a while
+    one._next_s = 0.0
+    job = one.job()
+    assert job is not None
+    assert one.done(hand.do(job)) == []  # told once
 
 
 # -- Damage
@@ -219,6 +224,18 @@ def test_a_server_that_was_started_again_is_learned_anew() -> None:
     [event] = told(one, [*samples[:20], *samples[:10]])
     assert event.text.startswith("the server was started again")
     assert len(one.last) == 9
+
+
+def test_a_result_that_comes_after_a_restart_is_no_harm(tmp_path: Path) -> None:
+    samples = series(1, 100)
+    one, hand = follower(with_twin=True), Hand(tmp_path)
+    told(one, samples)
+    job = one.job()
+    assert job is not None
+    told(one, samples[:1])
+    assert one.last == deque()
+    assert [x.kind for x in one.done(hand.do(job))] == ["note", "twin"]
+    assert one.job() is None
 
 
 @pytest.mark.parametrize("text", ["", "cpu what\n", "\0\0\0"])
