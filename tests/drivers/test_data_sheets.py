@@ -36,7 +36,7 @@ def test_the_tail_is_within_the_sheets_quality_of_service(name):
 
 
 def test_the_p3700_is_within_what_is_told_of_a_drive_of_its_parts():
-    """Intel DC P3608: 99 % of lone reads in 120 us, of writes in 500; E. Eshelman's latency numbers.
+    """Intel DC P3608: 99 % of reads in 120 us, of writes in 500 (docs/reference/flash-drives.md).
 
     It is two drives of the P3600's kind, with the P3700's controller and flash. Its own sheet was
     not at hand; the list quotes it.
