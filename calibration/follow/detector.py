@@ -58,12 +58,14 @@ class Parting:
 class Channel:
     """One figure's logarithm: what is usual of it, and both sums.
 
-    `least` is the change of the logarithm that matters. `held` are readings that are not learned
-    yet, each with the time at which it began; while `is_paused` they are not judged either.
+    `least` is the change of the logarithm that matters, if either level is above `floor`. `held`
+    are readings that are not learned yet, each with the time at which it began; while `is_paused`
+    they are not judged either.
     """
 
     least: float
     threshold: float
+    floor: float = -math.inf
     mean: float = 0.0
     known: int = 0  # readings that made the mean
     squares: float = 0.0  # sum of squared deviations, of `freedom` readings more than one
@@ -142,7 +144,7 @@ class Channel:
         changed = _since_change(self.held, self.mean)
         level = median([value for _at_s, value in changed])
         change = level - self.mean
-        if abs(change) < self.least:
+        if abs(change) < self.least or max(level, self.mean) < self.floor:
             self._learn_held()
             return None
         parting = Parting(since_s=changed[0][0], before=self.mean, now=level)

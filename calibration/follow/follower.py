@@ -33,6 +33,7 @@ SETTLED_S: Final = 120.0  # and until its response times are usual, if there is 
 RETRY_S: Final = 60.0
 LOAD_S: Final = 300.0  # of which the mean load is: few tasks come and go
 LOADS: Final = 10  # of so many twins
+NOTHING: Final = 10.0  # times less than what matters
 FAIR: Final = 2.0  # times the trust, as a twin is judged
 CPUS: Final = "CPUs"
 LOOPS: Final = ("loop", "ram", "sr", "fd", "zram")
@@ -61,8 +62,8 @@ class Figure:
         return FAIR * math.log1p(self.trust)
 
     def log(self, value: float) -> float:
-        """Return the logarithm that is followed."""
-        return math.log(max(value, self.least))
+        """Return the logarithm that is followed; what is next to nothing is one value."""
+        return math.log(max(value, self.least / NOTHING))
 
 
 DEVICE: Final = (
@@ -136,6 +137,7 @@ class Follower:
     _next_s: float = 0.0  # when the twin is due
     _restarts: int = 0
     _at: datetime = datetime.min  # of the last sample
+    _usual: Standing | None = None  # the twin of the load at which response times are usual
     _is_refused: bool = False  # whether it was told that there is no twin
 
     def take(self, sample: TextSample) -> list[Event]:
@@ -209,7 +211,7 @@ class Follower:
         if result.text:
             self.twin_text, self.twin_fit = result.text, result.fit_text
         is_first = self.standing is None
-        before, self.standing = self.standing, result.standing
+        self.standing = result.standing
         fresh = result.standing.is_fitted and not self.is_fitted
         self.is_fitted = self.is_fitted or result.standing.is_fitted
         events = [self._note(at, f"cannot be asked: {one}") for one in result.doubts]
@@ -219,9 +221,10 @@ class Follower:
         if result.epoch > self.standing_epoch or fresh:
             self.twin_loads.clear()
         self.twin_loads.append(result.standing.load)
-        if result.epoch > self.standing_epoch and self.last:
-            events += self._resume(before, result.standing)
-            self.standing_epoch = result.epoch
+        self.standing_epoch = max(self.standing_epoch, result.epoch)
+        if result.epoch == self.epoch:
+            events += self._resume(self._usual, result.standing) if self._waits else []
+            self._usual = result.standing
         return [*events, Event(kind="twin", at=at, text="", content=self._content())]
 
     # -- What is shown
@@ -402,7 +405,8 @@ class Follower:
         """Return a figure's channel; a new one makes all thresholds a little higher."""
         if key not in self.channels:
             least = FIGURES[key[1]].matters
-            self.channels[key] = Channel(least=least, threshold=0.0)
+            floor = math.log(FIGURES[key[1]].least)
+            self.channels[key] = Channel(least=least, threshold=0.0, floor=floor)
             threshold = threshold_for(len(self.channels), self.usual_s)
             for one in self.channels.values():
                 one.threshold = threshold

@@ -91,6 +91,26 @@ def test_a_load_that_changes_is_not_taken_for_a_device_as_the_twin_says_what_it_
     )
 
 
+def test_a_twin_of_a_load_that_is_over_says_nothing_of_the_next(tmp_path: Path) -> None:
+    one, hand = follower(with_twin=True), Hand(tmp_path)
+    one.is_fitted = True
+    samples = series(2, 260, DOUBLES_S)
+    late = None
+    for sample in samples[:40]:
+        one.take(sample)
+        job = one.job()
+        if job is not None and job.epoch:
+            late = hand.do(job)
+            break
+        if job is not None:
+            one.done(hand.do(job))
+    assert late is not None
+    assert (late.epoch, one.epoch) == (1, 1)
+    one.epoch = 2  # and the load changed again while that twin was made
+    assert [x.kind for x in one.done(late)] == ["twin"]
+    assert one.channels["sda", "util_pct"].is_paused
+
+
 def test_the_twin_is_near_after_a_minute_and_after_a_change(tmp_path: Path) -> None:
     one, hand = follower(with_twin=True), Hand(tmp_path)
     one.is_fitted = True  # the sketch alone: a fit is tried below

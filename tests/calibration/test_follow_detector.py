@@ -104,6 +104,13 @@ def test_what_is_too_little_to_matter_is_learned_without_a_word() -> None:
     assert one.mean > 3.0
 
 
+def test_a_change_between_two_figures_that_are_too_small_is_not_told() -> None:
+    chance = random.Random(6)
+    values = [chance.gauss(level, 0.05) for level in (0.0, 1.0) for _ in range(20)]
+    assert feed(Channel(least=LEAST, threshold=THRESHOLD, floor=1.5), values) == []
+    assert len(feed(Channel(least=LEAST, threshold=THRESHOLD, floor=0.5), values)) == 1
+
+
 def test_nothing_is_judged_before_something_is_known() -> None:
     one = channel()
     assert feed(one, [0.0, 9.0, 0.0, 9.0, 0.0][: LEARNED_MIN - 1]) == []
