@@ -91,7 +91,11 @@ class Tree(Local):
                 return []
             if _texts(counters(self.root)).get("/proc/uptime") == uptime:
                 self._last = uptime
-                return [_sample(_time_of(texts), texts)]
+                try:
+                    return [_sample(_time_of(texts), texts)]
+                except (ValueError, IndexError, ArithmeticError, OSError):
+                    told = "its uptime or its btime is not as the kernel's"
+                    raise FeedError(f"{self.root}: {told}") from None
         return []
 
 

@@ -27,6 +27,7 @@ from sim.tools.snapshot import Snapshot
 
 CLOCK_OFF_S: Final = 2.0  # of two clocks read one after the other, one in whole seconds
 KEPT: Final = 600  # samples: a window is never longer
+UPTIME_MAX_S: Final = 100 * 366 * 86400.0
 LENGTHS: Final = 9  # the last intervals, whose median is the usual one
 # Counters that never go back while a device is there.
 COUNTED: Final = ("reads", "read_sectors", "writes", "write_sectors", "discards", "flushes")
@@ -74,7 +75,7 @@ class Readings:
             if before is not None:
                 self.notes.extend(_told(before, sample))
             reading = None if why else _reading(before, sample)
-        except (ValueError, KeyError) as error:  # ProcFormatError, MissingFileError among them
+        except (ValueError, KeyError, ArithmeticError) as error:  # ProcFormatError among them
             self.notes.append(f"a sample is not as the kernel's, and is left out: {error}")
             return None
         if before is not None and why:
@@ -107,8 +108,11 @@ class Readings:
 
 
 def uptime_of(sample: TextSample) -> float:
-    """Return the server's uptime at a sample, s."""
-    return parse_uptime(sample.texts["/proc/uptime"]).uptime_cs / 100
+    """Return the server's uptime at a sample, s; ValueError for one of more than a century."""
+    uptime_s = parse_uptime(sample.texts["/proc/uptime"]).uptime_cs / 100
+    if uptime_s > UPTIME_MAX_S:
+        raise ValueError(f"an uptime of {uptime_s:.3g} s")
+    return uptime_s
 
 
 def _snapshot(sample: TextSample) -> Snapshot:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
@@ -264,6 +265,41 @@ def test_a_text_that_is_not_the_kernels_is_told(text: str) -> None:
     samples[20] = changed(samples[20], "/proc/stat", text)
     [note] = notes(samples)
     assert note.startswith("a sample is not as the kernel's, and is left out")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_damage_to_texts_is_more_than_a_note(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(40):
+        samples = list(series(1, 100))
+        for _ in range(chance.randint(1, 3)):
+            number = chance.randrange(len(samples))
+            name = chance.choice(list(samples[number].texts))
+            text = _damaged(samples[number].texts[name], chance)
+            samples[number] = changed(samples[number], name, text)
+        one = follower()
+        events = told(one, samples)
+        assert {event.kind for event in events} <= {"note", "alarm"}
+        if one.last:
+            one.rows(60.0)
+            one.readings.window(0.0)
+
+
+def _damaged(text: str, chance: random.Random) -> str:
+    at = chance.randrange(len(text) + 1)
+    words = text.split(" ")
+    chance.shuffle(words)
+    digit, other = (chance.choice("0123456789-") for _ in range(2))
+    insert = chance.choice(["-", "9" * 20, "x", "\n", "\0", "1e9"])
+    return chance.choice(
+        [
+            text[:at],
+            text[:at] + insert + text[at:],
+            text.replace(digit, other),
+            " ".join(words),
+            "",
+        ]
+    )
 
 
 def test_what_is_written_of_samples_is_read_back() -> None:

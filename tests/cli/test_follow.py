@@ -5,7 +5,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -180,6 +180,15 @@ def test_a_tree_is_read_once_for_each_of_its_moments(tmp_path: Path) -> None:
     _tree(tmp_path, samples[1])
     [second] = feed.poll()
     assert (second.at - first.at).total_seconds() == pytest.approx(5, abs=0.02)
+
+
+@pytest.mark.parametrize("uptime", ["soon 0.00\n", "1e300 0.00\n", " \n"])
+def test_a_tree_that_is_not_as_the_kernels_is_told(tmp_path: Path, uptime: str) -> None:
+    sample = series(1, 100)[0]
+    sample = replace(sample, texts={**sample.texts, "/proc/uptime": uptime})
+    feed = Tree("tree", None, str(_tree(tmp_path, sample)))
+    with pytest.raises(FeedError, match="not as the kernel's"):
+        feed.poll()
 
 
 def _tree(top: Path, sample: TextSample) -> Path:
