@@ -8,6 +8,7 @@ the recording cannot answer is refused before anything is simulated.
 Left out: questions about parts of the load; `--set` of the twin's file asks them.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -90,14 +91,25 @@ def _load(text: str, draft: Draft) -> tuple[float, str, list[str]]:
     words = f"{TIMES.get(times, f'{times:g} times')} the load"
     scaled = [name for name in draft.streams if _scales(draft, name, times)]
     if not scaled:
-        raise QuestionError(f"load={text}: one program that always has one request has no part")
+        raise QuestionError(f"load={text}: {_no_part(draft)}")
     return times, words, [f"{dotted('process', one, 'load_scale')}={times:g}" for one in scaled]
+
+
+def _no_part(draft: Draft) -> str:
+    """Say which part of programs that always wait is one at least."""
+    most = max(float(str(_customers(draft, name))) for name in draft.closed)
+    if most < 2:
+        return "one program that always has one request has no part"
+    return f"of {most:g} programs that always wait the least part is one: load={math.ceil(1000 / most) / 1000:g}"
+
+
+def _customers(draft: Draft, name: str) -> object:
+    return draft.sheet.sections["process", name]["concurrency"].value
 
 
 def _scales(draft: Draft, name: str, times: float) -> bool:
     """Return whether so many times a stream's load is at least one customer."""
-    customers = draft.sheet.sections["process", name]["concurrency"].value
-    return name not in draft.closed or float(customers) * times >= 1  # type: ignore[arg-type]
+    return name not in draft.closed or float(str(_customers(draft, name))) * times >= 1
 
 
 def _cpus(text: str, _draft: Draft) -> tuple[float, str, list[str]]:

@@ -22,6 +22,7 @@ from calibration.twin.demands import (
 )
 from calibration.twin.draft import BOUNDS, Draft, load_words
 from calibration.twin.fitting import draw_draft
+from calibration.twin.questions import QuestionError, read_question
 from calibration.twin.server import Server
 from calibration.twin.sheet import Sheet
 from sim.scenario.load import load_text
@@ -219,3 +220,13 @@ def test_a_journal_that_is_idle_has_no_hundreds_of_fsyncs_however_busy_the_disk(
     rates = {one.kind: one.rate_per_s for one in load.classes}
     assert rates.get(SYNC, 0.0) == pytest.approx(0.21, abs=0.02)
     assert rates[DIRECT] == pytest.approx(399, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("queue_ms", "told"),
+    [(10, "one program that always has one request"), (60, "of 6 programs .* load=0.167")],
+)
+def test_less_than_one_program_is_refused_with_the_least_part(queue_ms: float, told: str) -> None:
+    draft = draft_of(text(old_row("sda", r=100, w=0, size_kib=8, await_ms=queue_ms, util=99)))
+    with pytest.raises(QuestionError, match=told):
+        read_question("load=0.1", draft)
