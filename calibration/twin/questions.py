@@ -100,7 +100,8 @@ def _no_part(draft: Draft) -> str:
     most = max(float(str(_customers(draft, name))) for name in draft.closed)
     if most < 2:
         return "one program that always has one request has no part"
-    return f"of {most:g} programs that always wait the least part is one: load={math.ceil(1000 / most) / 1000:g}"
+    least = math.ceil(1000 / most) / 1000
+    return f"of {most:g} programs that always wait the least part is one: load={least:g}"
 
 
 def _customers(draft: Draft, name: str) -> object:
