@@ -179,7 +179,10 @@ def _load(
         then, now = (one.runs[i % len(one.runs)] for one in (answer, today))
         run, sleep = (then.get(key, 0.0) - now.get(key, 0.0) for key in (RUNNING, ASLEEP))
         is_seen = share == 1 or i % 2 == 0
-        added.append(run + (share * sleep if is_seen else 0.0))
+        more = run + (share * sleep if is_seen else 0.0)
+        own = now.get(RUNNING, 0.0) + share * now.get(ASLEEP, 0.0)
+        # What goes is a part of those who are there, also if the twin has more of them today.
+        added.append(max(more, told.mean * more / own) if more < 0 < own else more)
     usual = max(told.mean + median(added), 0.0)
     # Then as many come and go as now, of as many more.
     scatter = error if answer.question is None else error * math.hypot(1, _root(usual, told.mean))

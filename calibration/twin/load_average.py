@@ -19,7 +19,9 @@ R is the CPUs that are busy, unless these are full; then it is what /proc/stat c
 samples, or what Q leaves of the average: so many tasks compute in the twin.
 
 An answer is what was recorded and what the twin has more then: A + (R' - R) + v (D' - D). Where v
-is less than 1 the new ones may be seen or not: every second draw has none of them.
+is less than 1 the new ones may be seen or not: every second draw has none of them. Of a smaller
+load no more than the twin's own share goes: where 8 were recorded and the twin falls from 9 to 1,
+0.9 are left.
 A run has few readings, and what they count is chance. But the means of two parts are known: CPU
 time says how many CPUs were busy, and diskstats how many requests were in the queues. So only what
 is beside them is taken from the readings: runnable tasks beyond the CPUs, and D less what is in

@@ -99,6 +99,12 @@ def test_no_change_is_trusted_and_leaves_what_was_recorded(asleep: float, more: 
     assert one.hi - one.lo == pytest.approx(2 * 1.645 * 0.05, rel=0.1)
 
 
+def test_of_fewer_tasks_than_the_twin_has_its_share_goes() -> None:
+    """By hand: 8 were recorded, the twin has 9 today and 1 then: 8 / 9."""
+    found = load_of(tasks(0.5, 8.5), tasks(0.1, 0.9), counted(8.0))
+    assert found.median == pytest.approx(8 / 9, rel=0.05)
+
+
 def test_a_number_that_scatters_makes_a_wide_answer() -> None:
     narrow, wide = (
         load_of(tasks(1, 3), tasks(2, 6), counted(4.0, error=error)) for error in (0.05, 1.0)
