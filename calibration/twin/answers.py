@@ -182,8 +182,7 @@ def sentence(answer: Answer, today: Answer, seen: Look, draft: Draft) -> str:
     said = [
         f"{device} is {_with(answer, util, ' % busy')} instead of {_plain(today, util, ' %')}",
         *_response(answer, today, device),
-        f"the load average settles at {_with(answer, LOAD_MEAN)}"
-        f" instead of {_plain(today, LOAD_MEAN)}",
+        _load(answer, today, seen),
     ]
     lead = f"With {question.words}," if question.load != 1 else f"{question.words}:"
     text = f"{lead} {', '.join(said[:-1])}, and {said[-1]}."
@@ -192,6 +191,14 @@ def sentence(answer: Answer, today: Answer, seen: Look, draft: Draft) -> str:
     if question.load != 1:
         text += f" {load_words(draft, question.load)}"
     return text
+
+
+def _load(answer: Answer, today: Answer, seen: Look) -> str:
+    """Say where the load average settles, and that it is the twin's alone if none was recorded."""
+    then, now = _with(answer, LOAD_MEAN), _plain(today, LOAD_MEAN)
+    if seen.system.tasks is None:
+        return f"the twin's load average (none was recorded) settles at {then} instead of {now}"
+    return f"the load average settles at {then} instead of {now}"
 
 
 def _with(answer: Answer, name: str, unit: str = "") -> str:
@@ -273,9 +280,10 @@ def limits_of(seen: Look) -> dict[str, float]:
     return found
 
 
-def answers_table(answers: Answers) -> Table:
+def answers_table(answers: Answers, seen: Look) -> Table:
     """Return one table of all answers: the device that is busiest today, CPUs and load."""
     device = answers.today.busiest
+    load = "load" if seen.system.tasks is not None else "twin's load"
     columns = {
         f"{device} busy %": f"disk.{device}.util_pct",
         "reads/s": f"disk.{device}.r_per_s",
@@ -283,7 +291,7 @@ def answers_table(answers: Answers) -> Table:
         "writes/s": f"disk.{device}.w_per_s",
         "a write ms": f"disk.{device}.w_await_ms",
         "CPUs busy %": CPU_BUSY,
-        "load": LOAD_MEAN,
+        load: LOAD_MEAN,
     }
     shown = {
         title: name

@@ -81,6 +81,11 @@ class Verdict:
         return self.misses[0].trusts <= FAIR
 
     @property
+    def is_rough(self) -> bool:
+        """Whether no column is further off than a rough twin's may be."""
+        return self.misses[0].trusts <= ROUGH
+
+    @property
     def text(self) -> str:
         """Return the verdict in words."""
         off = ", ".join(one.text for one in self.misses if one.trusts > FAIR)
@@ -88,7 +93,7 @@ class Verdict:
         less = f"; of a device that is hardly busy it misses {others}" if others else ""
         if self.is_fair:
             return f"a fair twin: every column within twice what it is trusted to{less}"
-        if self.misses[0].trusts <= ROUGH:
+        if self.is_rough:
             return f"a rough twin: {off}{less}"
         return f"NOT A TWIN: {off}{less}"
 

@@ -127,6 +127,8 @@ def mine(
     if json_path is not None:
         write_json(_json(answers, twin, making, number), json_path)
     if speaks:
+        if not twin.verdict.is_rough:
+            click.echo("Not to plan by: these are the answers of what is not a twin.")
         _tell(answers, seen, draft, number, tells_all)
     click.echo(f"twin in {making.place}, its ensemble in {making.fit_place}", err=True)
 
@@ -145,7 +147,7 @@ def _tell(answers: Answers, seen: Look, draft: Draft, members: int, tells_all: b
         f"\nPredictions: what was recorded, changed as {members} members of the fit change; in"
         " brackets the interval that holds 90 %.\n"
     )
-    print_table(answers_table(answers), sys.stdout)
+    print_table(answers_table(answers, seen), sys.stdout)
     if tells_all:
         for one in answers.asked:
             assert one.question is not None

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,14 @@ from calibration.look import Look, look
 from calibration.look.brief import LINES_MAX, brief
 from calibration.look.tasks import settled
 from calibration.record import record, whole_samples
-from calibration.twin.answers import limits_of
+from calibration.twin.answers import (
+    LOAD_MEAN,
+    Answer,
+    Answers,
+    answers_table,
+    limits_of,
+    sentence,
+)
 from calibration.twin.columns import figures_of
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import draw_draft
@@ -76,6 +84,22 @@ def test_twice_the_load_is_what_the_true_server_shows(
     true = figures_of(run_truth("double_load"))[column]
     assert found["median"] == pytest.approx(true, rel=DOUBLED[column])
     assert found["lo"] <= found["median"] <= found["hi"]
+
+
+def test_a_load_that_nobody_recorded_is_called_the_twins(seen: Look, draft: Draft) -> None:
+    runs = [{"disk.sda.util_pct": 40.0, LOAD_MEAN: 3.0}]
+    today = Answer(question=None, runs=runs)
+    then = Answer(question=read_question("load=2", draft), runs=runs)
+    bare = replace(seen, system=replace(seen.system, tasks=None))
+    assert "the twin's load average (none was recorded) settles" in sentence(
+        then, today, bare, draft
+    )
+    assert ", and the load average settles" in sentence(then, today, seen, draft)
+    heads = [
+        [one.heading for one in answers_table(Answers(today=today, asked=[then]), of).columns][-1]
+        for of in (bare, seen)
+    ]
+    assert heads == ["twin's load", "load"]
 
 
 @pytest.mark.slow
