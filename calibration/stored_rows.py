@@ -18,13 +18,7 @@ class BadData(ValueError):
 
 
 def read_rows(path: Path, what: str, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the rows of a file; `what` is what a row is called. Raise BadData with place and row.
-
-    >>> read_rows(Path("/nowhere/runs.json"), "run", ["id"])
-    Traceback (most recent call last):
-    ...
-    calibration.stored_rows.BadData: /nowhere/runs.json: cannot be read: No such file or directory
-    """
+    """Return the rows of a file; `what` is what a row is called. Raise BadData: where and why."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

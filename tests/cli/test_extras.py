@@ -35,6 +35,7 @@ OPTION = '\n[option.memory]\nprice = 100\nmachine.memory = "2 GiB"\n'
 CASES = [
     ("list", None),
     ("mine here", "fit"),
+    ("follow here --for 1s", "fit"),
     ("new blank", None),
     ("words", None),
     ("run small.toml", None),

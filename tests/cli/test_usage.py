@@ -128,7 +128,10 @@ def test_a_wrong_set_names_the_option(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["iostta", "5"], "no such tool on this server; allowed: cat, cpupower, free, iostat, sar"),
+        (
+            ["iostta", "5"],
+            "no such tool on this server; allowed: cat, cpupower, free, iostat, mpstat",
+        ),
         (["iostat", "--frobnicate"], "unknown option"),
         (["iostat", "5", "3", "--foo"], "iostat: unknown option '--foo'; allowed: -c"),
         (["vmstat", "5", "3", "7"], "vmstat: unknown argument '7';"),

@@ -13,6 +13,7 @@ import sim.lesson
 from docs.pages import all_pages
 from sim.lab.sheet import read_sheet, sheet_text
 from sim.scenario import load
+from sim.toml.layers import Table
 
 # What a reader has before the block when he types it.
 BEFORE = {
@@ -50,7 +51,9 @@ def test_what_a_page_shows_of_a_file_can_be_loaded(
         table = content.partition("\n")[0] + "\n"
         assert table in text, f"{name}:{line}: no such task"
         path.write_text(text.replace(table, content), encoding="utf-8")
-        assert len(read_sheet(path).designs) == 1
+        sheet = read_sheet(path)
+        task = sheet.lab.task(table.strip("[]\n").rpartition(".")[2])
+        assert isinstance(sheet.handed_in(task), Table)
         return
     assert name in BEFORE, f"{name}:{line}: say in this test what stands before the block"
     path.write_text(BEFORE[name] + content, encoding="utf-8")

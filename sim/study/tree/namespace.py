@@ -85,9 +85,10 @@ def prepare(top: Path) -> None:
             script.chmod(0o755)
     numbers = top / "sys/dev/block"  # where sar -d looks up a name
     numbers.mkdir(parents=True)
-    for file in (*(top / "sys/block").glob("*/dev"), *(top / "sys/block").glob("*/*/dev")):
-        link = file.parent.relative_to(top / "sys")
-        (numbers / file.read_text(encoding="ascii").strip()).symlink_to(Path("../..") / link)
+    for pattern in ("*/dev", "*/*/dev"):  # disks, and their partitions
+        for file in (top / "sys/block").glob(pattern):
+            link = file.parent.relative_to(top / "sys")
+            (numbers / file.read_text(encoding="ascii").strip()).symlink_to(Path("../..") / link)
     for name in OWN:
         (top / SELF / name).symlink_to(top / HOST / "self" / name)
 
