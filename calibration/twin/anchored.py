@@ -118,7 +118,8 @@ def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
             values, widths[name] = _figure(name, answer, today, recorded, seen, normal)
         for run, value in zip(drawn, values, strict=True):
             run[name] = value
-    return replace(answer, runs=drawn, widths=widths)
+    waits = [answer.waits[i % len(answer.waits)] for i in range(DRAWS)] if answer.waits else ()
+    return replace(answer, runs=drawn, waits=waits, widths=widths)
 
 
 def _figure(

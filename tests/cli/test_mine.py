@@ -102,6 +102,50 @@ def test_a_load_that_nobody_recorded_is_called_the_twins(seen: Look, draft: Draf
     assert heads == ["twin's load", "load"]
 
 
+def test_programs_that_wait_for_longer_do_not_make_a_load_too_high(
+    seen: Look, draft: Draft
+) -> None:
+    """Requests that come are all served; of as many programs each gets less done. It holds."""
+    question = read_question("load=2", draft)
+    today = Answer(question=None, runs=[asked_for(100), asked_for(100)])
+    then = Answer(question=question, runs=[asked_for(200), asked_for(150)], waits=[False, True])
+    assert " It holds. " in sentence(then, today, seen, draft)
+    full = replace(then, runs=[asked_for(150), asked_for(150)])
+    assert " It does not hold: 1.5 times today's load is served. " in sentence(
+        full, today, seen, draft
+    )
+
+
+def test_what_is_full_first_is_said_of_the_server_that_was_recorded(
+    seen: Look, draft: Draft
+) -> None:
+    """Its disk is: not with another disk in its place, and not first at five times the load."""
+    today = Answer(question=None, runs=[asked_for(100)])
+
+    def said(question: str) -> str:
+        then = Answer(question=read_question(question, draft), runs=[asked_for(1000)])
+        return sentence(then, today, seen, draft)
+
+    most = min(limits_of(seen).values())
+    assert f"full first, at {most:.2g} times today's load" in said("load=1.1")
+    assert f"full from {most:.2g} times today's load on" in said("load=5")
+    assert "full" not in said("nvme+load=5")
+
+
+def asked_for(mb_per_s: float) -> dict[str, float]:
+    """Return a run's figures."""
+    return {"disk.sda.util_pct": 40.0, "disk.sda.r_bytes_per_s": 1e6 * mb_per_s}
+
+
+def test_a_change_that_begins_with_an_article_is_within_the_sentence(
+    seen: Look, draft: Draft
+) -> None:
+    runs = [asked_for(100)]
+    today = Answer(question=None, runs=runs)
+    then = Answer(question=read_question("nvme+load=3", draft), runs=runs)
+    assert sentence(then, today, seen, draft).startswith("With an NVMe SSD and 3 times the load, ")
+
+
 @pytest.mark.slow
 def test_the_answer_comes_as_lines_sentence_and_table(
     told: tuple[Result, dict[str, Any]],
