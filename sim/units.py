@@ -108,6 +108,7 @@ _QUANTITY: Final = re.compile(
     r"\s*([+-]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*"
 )
 _EXPONENT_MAX: Final = 400  # "1e999999999 s" must be an error, not a minute of arithmetic
+_DIGITS_MAX: Final = 400  # Python reads 4300 digits, and then raises an error of its own
 
 
 class UnitError(ValueError):
@@ -224,6 +225,11 @@ def _exact_text(given: str, dim: str) -> Fraction:
     if match is None:
         raise UnitError(given, f"expected {_expected(dim)}", _EXAMPLES[dim])
     digits, unit = match.groups()
+    if len(digits) > _DIGITS_MAX:
+        shown = f"{given[:20]}..."
+        raise UnitError(
+            shown, f"expected {_expected(dim)}, not {len(digits)} digits", _EXAMPLES[dim]
+        )
     if "e" in digits.lower() and abs(int(digits.lower().partition("e")[2])) > _EXPONENT_MAX:
         raise UnitError(given, "expected a number of sensible size", _EXAMPLES[dim])
     number = Fraction(digits)

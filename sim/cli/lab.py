@@ -20,12 +20,11 @@ from sim.lab.classroom import (
     grades_csv,
     read_key,
     read_roster,
-    sheet_name,
 )
 from sim.lab.kinds.predict import RUNS
 from sim.lab.labs import UnknownLab, lab_files, open_lab
 from sim.lab.marking import blank_predictions, mark, score
-from sim.lab.sheet import Sheet, read_sheet, sheet_text, with_predictions
+from sim.lab.sheet import Sheet, read_sheet, sheet_name, sheet_text, with_predictions
 from sim.lab.task import OK, WIDTH, Mark
 from sim.report.tables import Column, Table, print_table
 from sim.scenario.load import SEED_MAX
@@ -86,7 +85,7 @@ def list_labs() -> None:
 def start(name: str, seed: int, output: str | None) -> None:
     """Write a lab's file: question, commands, blanks."""
     text = sheet_text(_known(name), seed)
-    path = output or f"{name}-{seed}.toml"
+    path = output or sheet_name(name, seed)
     _write_new(path, text)
     click.echo(f"{path} is written: it has the question, the commands and the blanks.")
     click.echo(f"When they are filled in: iotwin lab check {path}")

@@ -132,11 +132,6 @@ def _rows(rows: "csv.DictReader[str]", path: Path) -> Iterator[dict[str, str]]:
         raise ScenarioError([Problem(place, f"not valid CSV: {error}")]) from None
 
 
-def sheet_name(lab: str, student: str) -> str:
-    """Return the name of a student's file."""
-    return f"{lab}-{student}.toml"
-
-
 def class_sheet(lab: str, student: str, key: bytes) -> str:
     """Return a student's sheet."""
     return sheet_text(lab, student_seed(key, lab, student), student)
@@ -159,9 +154,14 @@ def grade(
         except ScenarioError as error:
             yield error
         except OutOfMemory as error:
-            place = Place(str(path), 1, 1, 1, "")
-            message = f"the server of its design ran out of memory: {error}"
-            yield ScenarioError([Problem(place, message)])
+            yield _not_marked(path, f"the server of its design ran out of memory: {error}")
+        except Exception as error:  # one sheet must not cost the others their marks
+            why = f"a mistake of the program, not of the student: {type(error).__name__}: {error}"
+            yield _not_marked(path, why)
+
+
+def _not_marked(path: Path, why: str) -> ScenarioError:
+    return ScenarioError([Problem(Place(str(path), 1, 1, 1, ""), why)])
 
 
 def _check_owner(sheet: Sheet, key: bytes, seen: dict[tuple[str, str], Path]) -> None:

@@ -59,6 +59,13 @@ class Sheet:
 
 # -- Writing
 
+THIS_FILE: Final = "THIS_FILE"  # in a lab's commands: the sheet itself
+
+
+def sheet_name(lab: str, whose: str | int) -> str:
+    """Return the name of a student's file, or of a seed's."""
+    return f"{lab}-{whose}.toml"
+
 
 def sheet_text(name: str, seed: int, student: str = "") -> str:
     """Return a lab's sheet for a seed: question, commands and blanks."""
@@ -71,7 +78,9 @@ def _lines(lab: Lab, seed: int, student: str) -> Iterator[str]:
     yield "#"
     yield from comment(lab.question)
     yield "#"
-    yield from (f"#   {command}" for command in commands_of(lab, seed))
+    here = sheet_name(lab.name, student or seed)
+    commands = (one.replace(THIS_FILE, here) for one in commands_of(lab, seed))
+    yield from (f"#   {command}" for command in commands)
     yield "#"
     yield from comment("Fill in the blanks. An answer stands in quotes, with its unit.")
     yield ""

@@ -162,6 +162,9 @@ def _given_twice(place: Place) -> Problem:
     return Problem(place, f"not valid TOML: {key} is there already, above")
 
 
+_INTEGER_MAX: Final = 2**63 - 1  # TOML's own; of more digits no message could be printed
+
+
 @dataclass
 class _Reader:
     """Turns tomllib's tree and the positions into tables and leaves."""
@@ -188,6 +191,9 @@ class _Reader:
         if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
             message = f"'{path[-1]}' is a list of tables: give each a name, [{_dotted(path)}.NAME]"
             self.problems.append(Problem(key, message))
+        if isinstance(value, int) and abs(value) > _INTEGER_MAX:
+            message = f"'{path[-1]}' is a whole number of {value.bit_length()} bits"
+            self.problems.append(Problem(at, message, "", "TOML's whole numbers have 64 bits"))
         return Leaf(value, self.layer, key, at, source)
 
     def _sourced(

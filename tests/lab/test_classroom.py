@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from sim.cli.main import cli
+from sim.lab import classroom
 from sim.lab.classroom import class_sheet, design_seeds, grades_csv, student_seed
 from sim.lab.labs import lab_files
 from sim.lab.sheet import sheet_text
@@ -75,19 +76,40 @@ def test_broken_sheets_are_told_and_the_others_are_marked(folder):
     (folder / "DIR" / "alone.toml").write_text(sheet_text("iowait", 5))
     cyd = folder / "DIR" / "iowait-cyd.toml"
     cyd.write_text(cyd.read_text().replace('tasks_d = ""', 'tasks_d = "0.001"'))
+    for name, answer in {"many": f'"{"9" * 5000}"', "hex": f"0x{'F' * 5000}"}.items():
+        text = class_sheet("iowait", name, KEY).replace('tasks_d = ""', f"tasks_d = {answer}")
+        (folder / "DIR" / f"{name}.toml").write_text(text)
     result = grade("--csv", "grades.csv")
     assert result.exit_code == 1
     assert "error: not valid TOML" in result.output
     assert "seed 5 is not the one that this key gives 'dan'" in result.output
     assert "a second sheet of 'bob': DIR/iowait-bob.toml is marked" in result.output
     assert "alone.toml:1:1: error: no sheet of a class" in result.output
-    assert "4 of 6 files have no marks" in result.output
+    assert "tasks_d is a number of tasks: expected a number, not 5000 digits" in result.output
+    assert "'tasks_d' is a whole number of 20000 bits" in result.output
+    assert "6 of 8 files have no marks" in result.output
     rows = list(csv.DictReader((folder / "grades.csv").open()))
     assert [(row["student"], row["points"], row["of"]) for row in rows] == [
         ("bob", "0", "4"),
         ("cyd", "0", "4"),
     ]
     assert list(rows[0]) == ["student", "lab", "points", "of", "tasks_d", "tasks_iowait", "iowait"]
+
+
+def test_a_mistake_of_the_program_costs_one_sheet_its_marks_and_not_the_others(monkeypatch):
+    def mark(sheet, *_rest, **_more):
+        if sheet.student == "bob":
+            raise ZeroDivisionError("division by zero")
+        return ()
+
+    hand_out()
+    monkeypatch.setattr(classroom, "mark", mark)
+    result = grade()
+    assert result.exit_code == 1
+    assert (
+        "iowait-bob.toml:1:1: error: a mistake of the program, not of the student" in result.output
+    )
+    assert "1 of 3 files have no marks" in result.output
 
 
 def test_a_pile_of_blanks_has_marks_and_no_error():
