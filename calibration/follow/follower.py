@@ -11,7 +11,7 @@ Left out: alarms of the load average: it says a minute later what the devices sa
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import fmean
@@ -289,21 +289,28 @@ class Follower:
 
     def _judge(self, reading: Reading) -> list[Event]:
         """Judge a reading's load, then the response times of the one before."""
-        parted = {}
-        for key, value, chance in _demands(reading):
-            parting = self.channel(key).take(reading.begin_s, value, chance)
-            if parting is not None:
-                parted[key] = parting
-        if parted:
-            for key, channel in self.channels.items():
-                if FIGURES[key[1]].is_demand and key not in parted:
-                    also = channel.part_now()
-                    parted |= {key: also} if also is not None else {}
+        parted = self._take(reading, _demands(reading), is_demand=True)
         events = [self._load_alarm(reading, parted)] if parted else []
         before, self._before = self._before, reading
         if before is not None:
             events += self._answers(before)
         return events + self._settle(reading)
+
+    def _take(
+        self, reading: Reading, figures: Iterable[tuple[Key, float, float]], *, is_demand: bool
+    ) -> dict[Key, Parting]:
+        """Take a reading's figures; return those that parted, and those of their kind with them."""
+        parted = {}
+        for key, value, chance in figures:
+            parting = self.channel(key).take(reading.begin_s, value, chance)
+            if parting is not None:
+                parted[key] = parting
+        if parted:
+            for key, channel in self.channels.items():
+                if FIGURES[key[1]].is_demand == is_demand and key not in parted:
+                    also = channel.part_now()
+                    parted |= {key: also} if also is not None else {}
+        return parted
 
     def _load_alarm(self, reading: Reading, partings: Mapping[Key, Parting]) -> Event:
         """Tell that the load changed; the response times wait for the twin of it."""
@@ -317,17 +324,9 @@ class Follower:
         return self._alarm(reading, partings, "load", "the load changed")
 
     def _answers(self, reading: Reading) -> list[Event]:
-        parted = {}
-        for key, value, chance in _answers(reading):
-            parting = self.channel(key).take(reading.begin_s, value, chance)
-            if parting is not None:
-                parted[key] = parting
+        parted = self._take(reading, _answers(reading), is_demand=False)
         if not parted:
             return []
-        for key, channel in self.channels.items():
-            if not FIGURES[key[1]].is_demand and key not in parted:
-                also = channel.part_now()
-                parted |= {key: also} if also is not None else {}
         return [self._alarm(reading, parted, "device", self._device_words())]
 
     def _device_words(self) -> str:

@@ -102,7 +102,7 @@ def sadf_json(readings: Sequence[Snapshot], *, hostname: str, release: str) -> d
     """Return the document; an interval is from one reading to the next."""
     stat = parse_stat(readings[0].text("stat"))
     begin = datetime.fromtimestamp(unix_time_s(readings[0]), UTC)
-    parsed = [sar.Reading(reading) for reading in readings]
+    parsed = [sar.SarReading(reading) for reading in readings]
     statistics = [
         _statistics(before, after, unix_time_s(reading))
         for before, after, reading in zip(parsed, parsed[1:], readings[1:], strict=False)
@@ -122,7 +122,7 @@ def sadf_json(readings: Sequence[Snapshot], *, hostname: str, release: str) -> d
     return {"sysstat": {"hosts": [host]}}
 
 
-def _statistics(before: sar.Reading, after: sar.Reading, unix_s: float) -> dict[str, Any]:
+def _statistics(before: sar.SarReading, after: sar.SarReading, unix_s: float) -> dict[str, Any]:
     at = datetime.fromtimestamp(unix_s, UTC)
     sums = sar.memory_gauges(after) + sar.queue_gauges(after)
     window = sar.Window(before, after, sums, 1)

@@ -31,11 +31,9 @@ from sim.tools.iostat import IostatLayout, TimeFormat, rate, render_title
 from sim.tools.parse import (
     CpuTicks,
     InterruptCounts,
-    Stat,
     parse_interrupts,
-    parse_stat,
-    parse_uptime,
 )
+from sim.tools.reading import Reading
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import Sampling, ToolUsageError, parse_sampling
 
@@ -49,22 +47,8 @@ _STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"
 _COLUMNS = ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice", "idle")
 
 
-class Reading:
+class CpuReading(Reading):
     """One reading of /proc, parsed as far as it is asked for."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.t_ns = snapshot.t_ns
-        self._snapshot = snapshot
-
-    @cached_property
-    def uptime_cs(self) -> int:
-        """Return the time since boot, 1/100 s."""
-        return parse_uptime(self._snapshot.text("uptime")).uptime_cs
-
-    @cached_property
-    def stat(self) -> Stat:
-        """Return /proc/stat."""
-        return parse_stat(self._snapshot.text("stat"))
 
     @cached_property
     def interrupts(self) -> InterruptCounts:
@@ -110,8 +94,8 @@ class Spent:
 class Interval:
     """From one reading to another; from boot where there is none before."""
 
-    prev: Reading | None
-    cur: Reading
+    prev: CpuReading | None
+    cur: CpuReading
 
     @property
     def length_cs(self) -> int:
@@ -249,7 +233,7 @@ class Asked:
             return number == SUMMED
         return not self.cpus or number in self.cpus
 
-    def counts(self, reading: Reading) -> InterruptCounts:
+    def counts(self, reading: CpuReading) -> InterruptCounts:
         """Return what the intr/s of a single CPU counts."""
         softirqs = reading.softirqs
         return softirqs if "SCPU" in self.tables and softirqs.cpus else reading.interrupts
@@ -328,7 +312,7 @@ def run_mpstat(
     times: TimeFormat,
 ) -> Iterator[str]:
     """Yield the title, one text per report, and the averages, taking snapshots as they come."""
-    readings = (Reading(snapshot) for snapshot in snapshots)
+    readings = (CpuReading(snapshot) for snapshot in snapshots)
     first = next(readings, None)
     if first is None:
         return

@@ -27,8 +27,9 @@ from functools import cached_property
 
 from sim.tools.clock import Wall
 from sim.tools.iostat import IostatLayout, TimeFormat, rate, render_title
-from sim.tools.parse import ProcFormatError, parse_meminfo, parse_stat, parse_uptime
+from sim.tools.parse import ProcFormatError, parse_meminfo
 from sim.tools.processes import pids, stat_fields
+from sim.tools.reading import Reading
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import Sampling, ToolUsageError, parse_sampling
 
@@ -67,28 +68,19 @@ class Counted:
 NOTHING = Counted()
 
 
-class Reading:
+class ProcessReading(Reading):
     """One reading of /proc, with all processes that it tells enough of."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.t_ns = snapshot.t_ns
-        self._snapshot = snapshot
-
-    @cached_property
-    def uptime_cs(self) -> int:
-        """Return the time since boot, 1/100 s."""
-        return parse_uptime(self._snapshot.text("uptime")).uptime_cs
 
     @cached_property
     def ticks(self) -> int:
         """Return the time of all CPUs, 1/100 s."""
-        cpu = parse_stat(self._snapshot.text("stat")).cpu
+        cpu = self.stat.cpu
         return sum(getattr(cpu, name) for name in _STATES)
 
     @cached_property
     def nr_cpus(self) -> int:
         """Return the number of CPUs."""
-        return len(parse_stat(self._snapshot.text("stat")).cpus)
+        return len(self.stat.cpus)
 
     @cached_property
     def memory_kib(self) -> int:
@@ -346,7 +338,7 @@ def run_pidstat(
     times: TimeFormat,
 ) -> Iterator[str]:
     """Yield the title, one text per report, and the averages, taking snapshots as they come."""
-    readings = (Reading(snapshot) for snapshot in snapshots)
+    readings = (ProcessReading(snapshot) for snapshot in snapshots)
     first = next(readings, None)
     if first is None:
         return
@@ -383,7 +375,7 @@ class _Reports:
     """The reports of one call, which know what they have said."""
 
     asked: Asked
-    first: Reading
+    first: ProcessReading
     sums: dict[int, Sums] = field(default_factory=dict)
 
     def since_boot(self, stamp: str) -> str:
@@ -392,7 +384,7 @@ class _Reports:
         return text
 
     def interval(
-        self, prev: Reading, cur: Reading, before: str, stamp: str, *, is_first: bool
+        self, prev: ProcessReading, cur: ProcessReading, before: str, stamp: str, *, is_first: bool
     ) -> tuple[str, bool]:
         """Return an interval's report, and whether the tool goes on: a chosen process was there."""
         self.sums = {pid: sums for pid, sums in self.sums.items() if pid in cur.processes}
@@ -405,7 +397,7 @@ class _Reports:
         text, any_rows = self._tables(prev, cur, before, stamp, has_header=has_header)
         return text, any_rows or self.asked.pids is None
 
-    def averages(self, last: Reading) -> str:
+    def averages(self, last: ProcessReading) -> str:
         """Return the averages over all reports."""
         text, _ = self._tables(
             self.first,
@@ -419,8 +411,8 @@ class _Reports:
 
     def _tables(
         self,
-        prev: Reading | None,
-        cur: Reading,
+        prev: ProcessReading | None,
+        cur: ProcessReading,
         before: str,
         stamp: str,
         *,
@@ -445,7 +437,12 @@ class _Reports:
         return text, any_rows
 
     def _rows(
-        self, prev: Reading | None, cur: Reading, tables: Sequence[str], *, averages: bool
+        self,
+        prev: ProcessReading | None,
+        cur: ProcessReading,
+        tables: Sequence[str],
+        *,
+        averages: bool,
     ) -> Iterator[tuple[int, Row]]:
         asked = self.asked
         earlier: Mapping[int, Counted] = prev.processes if prev is not None else {}

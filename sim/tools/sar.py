@@ -50,14 +50,12 @@ from sim.tools.iostat import (
 from sim.tools.parse import (
     CpuTicks,
     DiskRow,
-    Stat,
     parse_diskstats,
     parse_loadavg,
     parse_meminfo,
-    parse_stat,
-    parse_uptime,
     parse_vmstat,
 )
+from sim.tools.reading import Reading
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import Sampling, ToolUsageError, parse_sampling, split_clusters
 
@@ -75,22 +73,8 @@ class Row(NamedTuple):
     values: Mapping[str, float]
 
 
-class Reading:
+class SarReading(Reading):
     """One reading of /proc, parsed as far as it is asked for."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.t_ns = snapshot.t_ns
-        self._snapshot = snapshot
-
-    @cached_property
-    def uptime_cs(self) -> int:
-        """Return the time since boot, 1/100 s."""
-        return parse_uptime(self._snapshot.text("uptime")).uptime_cs
-
-    @cached_property
-    def stat(self) -> Stat:
-        """Return /proc/stat."""
-        return parse_stat(self._snapshot.text("stat"))
 
     @cached_property
     def vmstat(self) -> Counter[str]:
@@ -125,20 +109,20 @@ class Reading:
         return tuple(row for row in rows if row.name not in partitions and not row.short)
 
 
-Gauges = Callable[[Reading], Counter[str]]
+Gauges = Callable[[SarReading], Counter[str]]
 
 
-def no_gauges(_reading: Reading) -> Counter[str]:
+def no_gauges(_reading: SarReading) -> Counter[str]:
     """Return what a table of counters sums up: nothing."""
     return Counter()
 
 
-def memory_gauges(reading: Reading) -> Counter[str]:
+def memory_gauges(reading: SarReading) -> Counter[str]:
     """Return what -r and -S sum up, kB."""
     return reading.memory_kb
 
 
-def queue_gauges(reading: Reading) -> Counter[str]:
+def queue_gauges(reading: SarReading) -> Counter[str]:
     """Return what -q sums up, tasks and 1/100 tasks."""
     return reading.queue
 
@@ -147,8 +131,8 @@ def queue_gauges(reading: Reading) -> Counter[str]:
 class Window:
     """The time that a row is about: from one reading to another, and gauges summed up in it."""
 
-    prev: Reading
-    cur: Reading
+    prev: SarReading
+    cur: SarReading
     sums: Counter[str]
     count: int
 
@@ -669,7 +653,7 @@ def run_sar(
     times: TimeFormat,
 ) -> Iterator[str]:
     """Yield the title, one text per report, and the averages, taking snapshots as they come."""
-    readings = (Reading(snapshot) for snapshot in snapshots)
+    readings = (SarReading(snapshot) for snapshot in snapshots)
     first = next(readings, None)
     if first is None:
         return
@@ -703,7 +687,7 @@ def run_sar(
         yield _report(tables, windows, AVERAGE, AVERAGE if headers.always else None)
 
 
-def _has_rows(table: SarTable, first: Reading) -> bool:
+def _has_rows(table: SarTable, first: SarReading) -> bool:
     """Tell whether the server has what a table is about: -d needs a disk."""
     return table.name_title != "DEV" or bool(first.disks)
 
@@ -723,7 +707,7 @@ def _report(
 class _Headers:
     """When headers are printed (check_line_hdr): always if a report has more than one row."""
 
-    def __init__(self, tables: Sequence[SarTable], first: Reading) -> None:
+    def __init__(self, tables: Sequence[SarTable], first: SarReading) -> None:
         since_boot = Window(first, first, Counter(), 1)
         self.always = len(tables) > 1 or (
             bool(tables[0].name_title) and len(list(tables[0].compute(since_boot))) > 1

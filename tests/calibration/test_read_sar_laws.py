@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from calibration.readers import read_text
 from sim.tools import sar
 from sim.tools.run import GENERATIONS, run_tool
-from sim.tools.sar import Reading, Window
+from sim.tools.sar import SarReading, Window
 from tests.calibration.mangle import figures, interleavings, noise, read_any
 from tests.calibration.sar_texts import TEXTS
 from tests.calibration.texts import TEXTS as OTHER_TEXTS
@@ -100,7 +100,7 @@ def meaning(cell, name):
 
 def table_of(options, snapshots):
     """Return what the tool computed: {(second, report, name, column): (value, half a digit)}."""
-    readings = [Reading(snapshot) for snapshot in snapshots]
+    readings = [SarReading(snapshot) for snapshot in snapshots]
     rows = {}
     for report, (prev, cur) in enumerate(pairwise(readings)):
         second = (cur.t_ns - readings[0].t_ns) / 10**9
