@@ -37,6 +37,7 @@ PRINTED: Final = 0.01  # of an average
 ROUNDING: Final = PRINTED / 12**0.5  # its standard deviation
 LOAD_AVERAGE: Final = "load average"
 SAMPLES: Final = "tasks that run or wait for I/O, at the samples"
+SEEN_ADDED: Final = 2  # updates that saw somebody, and as many that did not
 _SAMPLED: Final = ("procs_blocked", "procs_uninterruptible")
 
 
@@ -124,7 +125,14 @@ def _error(averages: Sequence[tuple[float | None, float]]) -> float | None:
     if len(found) < 2:
         return of_mean
     own = max(0.0, stdev(found) ** 2 - (printed / (1 - left)) ** 2)
-    return math.hypot(of_mean, math.sqrt(own / len(found)))
+    return math.hypot(of_mean, max(math.sqrt(own / len(found)), _chance(found)))
+
+
+def _chance(found: Sequence[float]) -> float:
+    """Return the least standard error of a mean of updates: by chance they may have seen nobody."""
+    number, seen = len(found) + 2 * SEEN_ADDED, sum(found) + SEEN_ADDED
+    share = seen / number
+    return math.sqrt(share * (1 - share) / number) if share < 1 else 0.0
 
 
 def _sampled(recordings: Sequence[Recording]) -> Active | None:

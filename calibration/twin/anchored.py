@@ -103,6 +103,7 @@ def recorded_figures(seen: Look) -> Figures:
 
 
 def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
+    before = answer.before or today.runs
     recorded = recorded_figures(seen)
     chance = generator(seed, "twin.anchored")
     names = dict.fromkeys(name for one in answer.runs for name in one)
@@ -113,9 +114,9 @@ def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
             continue
         normal = _normals(chance)
         if name == LOAD_MEAN and name in recorded:
-            values, widths[name] = _load(answer, today, seen, normal)
+            values, widths[name] = _load(answer, before, seen, normal)
         else:
-            values, widths[name] = _figure(name, answer, today, recorded, seen, normal)
+            values, widths[name] = _figure(name, answer, before, recorded, seen, normal)
         for run, value in zip(drawn, values, strict=True):
             run[name] = value
     waits = [answer.waits[i % len(answer.waits)] for i in range(DRAWS)] if answer.waits else ()
@@ -125,7 +126,7 @@ def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
 def _figure(
     name: str,
     answer: Answer,
-    today: Answer,
+    before: Sequence[Figures],
     recorded: Mapping[str, float],
     seen: Look,
     normal: Sequence[float],
@@ -135,7 +136,7 @@ def _figure(
     spread = math.hypot(sampling, trust)
     values, changes = [], []
     for i in range(DRAWS):
-        then, now = (one.runs[i % len(one.runs)].get(name, 0.0) for one in (answer, today))
+        then, now = (one[i % len(one)].get(name, 0.0) for one in (answer.runs, before))
         value = _changed(name, recorded, then, now)
         if value > 0:
             changes.append(math.log(value))
@@ -169,7 +170,7 @@ def _share(flight: float) -> float:
 
 
 def _load(
-    answer: Answer, today: Answer, seen: Look, normal: Sequence[float]
+    answer: Answer, before: Sequence[Figures], seen: Look, normal: Sequence[float]
 ) -> tuple[list[float], Widths]:
     """Return the draws of the load average: what was recorded, and the tasks that are added."""
     told, share = seen.system.tasks, share_seen(seen)
@@ -177,7 +178,7 @@ def _load(
     error, (_sampling, trust) = error_of(told), _spreads(LOAD_MEAN, answer.question, seen)
     added = []
     for i in range(DRAWS):
-        then, now = (one.runs[i % len(one.runs)] for one in (answer, today))
+        then, now = (one[i % len(one)] for one in (answer.runs, before))
         run, sleep = (then.get(key, 0.0) - now.get(key, 0.0) for key in (RUNNING, ASLEEP))
         is_seen = share == 1 or i % 2 == 0
         more = run + (share * sleep if is_seen else 0.0)

@@ -96,13 +96,15 @@ WIDTHS: Final = ("recording", "twin", "change")
 class Answer:
     """A question (None: as the server is today) and the figures of every member, in their order.
 
-    `waits` says of each run whether its load is programs that wait, where others are requests that
-    come by themselves; empty: all are alike. `widths` says of anchored figures what makes their
-    intervals.
+    `before` has the same members today, each in the same way; empty: as the answer of today has
+    them. `waits` says of each run whether its load is programs that wait, where others are requests
+    that come by themselves; empty: all are alike. `widths` says of anchored figures what makes
+    their intervals.
     """
 
     question: Question | None
     runs: Sequence[Figures]
+    before: Sequence[Figures] = ()
     waits: Sequence[bool] = ()
     widths: Mapping[str, Widths] = field(default_factory=dict)
 
@@ -145,23 +147,30 @@ def answers_of(
     """Simulate the first members of the ensemble, today and in every question.
 
     The laboratory measures server_figures(). `others` are values under which every second member
-    is asked, today and then: the same load in another way, which a recording does not tell.
+    is asked, today and then: the same load in another way, which a recording does not tell. A part
+    of the load is asked of requests that come by themselves: the others are the fewest programs
+    that wait, of which there may be no part, and with less to wait for the two hardly differ.
     """
     variants: list[Question | None] = [None, *questions]
-    trials = [
-        _trial(one, fit, scenario, m, seed, tuple(others) if m % 2 else ())
-        for one in variants
-        for m in range(members)
+    ways = [tuple(others) if one is None or one.load >= 1 else () for one in variants]
+
+    def trials(asked: Question | None, way: tuple[str, ...]) -> list[Trial]:
+        return [_trial(asked, fit, scenario, m, seed, way if m % 2 else ()) for m in range(members)]
+
+    wanted = [
+        (trials(asked, way), trials(None, way)) for asked, way in zip(variants, ways, strict=True)
     ]
-    laboratory.planned = len(trials)
-    runs = laboratory.figures(trials)
+    once = list(dict.fromkeys(trial for two in wanted for part in two for trial in part))
+    laboratory.planned = len(once)
+    figures = dict(zip(once, laboratory.figures(once), strict=True))
     found = [
         Answer(
-            question=one,
-            runs=runs[i * members : (i + 1) * members],
-            waits=[m % 2 == 1 for m in range(members)] if others else (),
+            question=asked,
+            runs=[figures[trial] for trial in then],
+            before=[figures[trial] for trial in now],
+            waits=[m % 2 == 1 for m in range(members)] if way else (),
         )
-        for i, one in enumerate(variants)
+        for asked, way, (then, now) in zip(variants, ways, wanted, strict=True)
     ]
     return Answers(today=found[0], asked=found[1:])
 

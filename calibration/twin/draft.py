@@ -466,7 +466,7 @@ def load_words(draft: Draft, times: float) -> str:
         return (
             f"Here the load is {now} for the device: {times:g} times the load is {then}, who queue."
         )
-    if draft.others:
+    if draft.others and times > 1:
         return (
             f"Whether {times:g} times as many requests are asked for, or {times:g} times as many"
             " programs wait for theirs, the recording does not tell: the interval holds both."

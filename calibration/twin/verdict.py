@@ -29,12 +29,12 @@ ADVICE: Final[Mapping[str, str]] = {
     " `iotwin look` names intervals to cut",
     "w_await_ms": "record longer, five minutes or more, for writeback comes in bursts; `iotwin"
     " look` names intervals to cut",
-    "_bytes": "sizes are the file system's: record with `iotwin record`, which says what is"
-    " mounted",
-    "_bytes_per_s": "sizes are the file system's: record with `iotwin record`, which says what is"
-    " mounted",
-    "w_per_s": "writes are the file system's: record with `iotwin record`, which says what is"
-    " mounted",
+    "_bytes": "sizes are the file system's: `iotwin record` tells which one is mounted, and"
+    " nothing tells all of how it was made",
+    "_bytes_per_s": "sizes are the file system's: `iotwin record` tells which one is mounted, and"
+    " nothing tells all of how it was made",
+    "w_per_s": "writes are the file system's: `iotwin record` tells which one is mounted, and"
+    " nothing tells all of how it was made",
     "iowait_pct": "leave iowait aside: which CPU a task sleeps on is chance",
     "load average": "leave the load average aside: tasks that do no I/O and use no CPU time are in"
     " it (a lock, a file server), or I/O that nobody waits for is not",

@@ -80,6 +80,14 @@ def test_the_error_of_a_mean_has_the_scatter_of_the_tasks() -> None:
         assert told.mean == pytest.approx(3.0, abs=0.3)
 
 
+def test_nobody_may_be_seen_by_chance() -> None:
+    """By hand: nobody in 24 updates is 2 / 28 = 0.07 tasks to sqrt(0.07 * 0.93 / 28) = 0.05."""
+    told = active_of([read_text(_load_text([0] * 24), "sar.txt")])
+    assert told is not None
+    assert told.mean == pytest.approx(0, abs=0.02)
+    assert told.error == pytest.approx(0.05, abs=0.01)
+
+
 def test_without_an_average_the_samples_count_who_runs_and_waits() -> None:
     text = (
         "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n"

@@ -1,8 +1,9 @@
 """Answers tied to a recording: the recorded figure, changed as the twin changes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 from calibration.look import Look
 from calibration.look.tasks import LOAD_AVERAGE, Active
 from calibration.twin.anchored import DRAWS, anchored
-from calibration.twin.answers import ASLEEP, LOAD_MEAN, RUNNING, Answer, Answers
+from calibration.twin.answers import ASLEEP, LOAD_MEAN, RUNNING, Answer, Answers, answers_of
 from calibration.twin.load_average import share_seen
 from calibration.twin.questions import Question
+from sim.scenario.fitted import Fit
+from sim.study.laboratory import Laboratory as RealLaboratory
 from sim.study.summary import Summary
+from sim.study.trial import Trial
 from tests.calibration.test_twin_draft import NEW, new_row, old_row, seen_of, text
 
 READS, AWAIT, UTIL = "disk.sda.r_per_s", "disk.sda.r_await_ms", "disk.sda.util_pct"
@@ -45,6 +49,54 @@ def test_an_interval_of_twice_the_load_is_within_a_factor_of_two() -> None:
     for name, median in ((READS, 120), (AWAIT, 3.3)):
         one = found.summary(name)
         assert one.lo < median < one.hi < 2 * one.lo, name
+
+
+def test_the_change_is_from_today_in_the_same_way() -> None:
+    """Every second member is programs that wait: half of their load is asked of requests alone."""
+    question = Question(name="load", words="half the load", load=0.5)
+    half = Answer(question=question, runs=[{READS: 60}] * 2, before=[{READS: 120}] * 2)
+    today = Answer(question=None, runs=[{READS: 120}, {READS: 60}])
+    [one] = anchored(Answers(today=today, asked=[half]), SEEN, 1).asked
+    assert one.summary(READS).median == pytest.approx(50, rel=0.01)
+
+
+FIT = Fit(
+    file="twin.fit.toml",
+    scenario="twin.toml",
+    kind="prediction",
+    against="",
+    variants=("base",),
+    parameters=(),
+    best={},
+    members=((), ()),
+    header={},
+)
+
+
+class Laboratory:
+    """Runs nothing: a run's reads are its load, of programs that wait a tenth less."""
+
+    planned = 0
+
+    def figures(self, trials: Sequence[Trial]) -> list[dict[str, float]]:
+        assert len(set(trials)) == len(trials) == self.planned
+        return [{READS: self.load(one) - 10.0 * ("waits" in one.sets)} for one in trials]
+
+    def load(self, trial: Trial) -> float:
+        return 100 * float(next((one[2:] for one in trial.sets if one.startswith("x=")), 1))
+
+
+def test_a_part_of_the_load_is_asked_of_requests_that_come_by_themselves() -> None:
+    """Of one program that waits there is no half: the answer would be that nothing changes."""
+    asked = [Question(name="", words="", sets=(f"x={n}",), load=n) for n in (2.0, 0.5)]
+    laboratory = cast("RealLaboratory", Laboratory())
+    found = answers_of(asked, FIT, "twin.toml", laboratory, members=2, seed=1, others=["waits"])
+    twice, half = found.asked
+    assert [one[READS] for one in found.today.runs] == [100, 90]
+    assert [one[READS] for one in twice.runs] == [200, 190]
+    assert twice.before == found.today.runs
+    assert [one[READS] for one in half.runs] == [50, 50]
+    assert [one[READS] for one in half.before] == [100, 100]
 
 
 def test_four_times_the_load_is_trusted_to_twice_as_little() -> None:
