@@ -1,0 +1,150 @@
+"""Try `iotwin mine` on this host: python -m benchmarks.own_server TRIAL.
+
+For each load: record it, then the same with twice as many programs and with half as many; make a
+twin of the first recording alone, ask it about both, and count how many of the columns that came
+lie inside the answered 90 % intervals (`python -m calibration afterwards`). The loads are those of
+benchmarks/loads.py; --load adds one of your own (pgbench, fio).
+
+It takes some ten minutes a load, of which four are the recording. The disk is the one that TRIAL is
+on. What else the host does in these minutes belongs to the recordings: let it do nothing. What is
+there already is not recorded again.
+"""
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from benchmarks.loads import KINDS
+
+RATES: Final[Mapping[str, float]] = {"mail": 15.0, "log": 30.0, "reads": 150.0}
+PROGRAMS: Final = 4
+TIMES: Final[Mapping[str, float]] = {"today": 1, "doubled": 2, "halved": 0.5}
+SETTLE_S: Final = 10
+WIDTH_MAX: Final = 2.0
+
+
+def parse_options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.own_server",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("trial", metavar="TRIAL", type=Path, help="folder for what is recorded")
+    parser.add_argument("loads", metavar="LOAD", nargs="*", help=f"of {', '.join(KINDS)}")
+    parser.add_argument(
+        "--load",
+        metavar="NAME=COMMAND",
+        action="append",
+        default=[],
+        help="a shell command with {programs}, {seconds} and, if it likes, {folder} in it",
+    )
+    parser.add_argument("--today", metavar="S", type=int, default=120, help="first recording")
+    parser.add_argument("--later", metavar="S", type=int, default=60, help="the two others")
+    parser.add_argument("--device", metavar="NAME", help="count only this device, and the load")
+    options = parser.parse_args()
+    if unknown := sorted(set(options.loads) - set(KINDS)):
+        parser.error(f"no load {', '.join(unknown)}; known: {', '.join(KINDS)}")
+    if any("=" not in one for one in options.load):
+        parser.error("--load is NAME=COMMAND")
+    return options
+
+
+def commands_of(options: argparse.Namespace) -> dict[str, str]:
+    """Return the shell command of each load."""
+    own = dict(one.split("=", 1) for one in options.load)
+    names = options.loads or ([] if own else list(KINDS))
+    kept = {
+        name: f"exec {shlex.quote(sys.executable)} -m benchmarks.loads {name} {{folder}}"
+        f" --programs {{programs}} --rate {RATES[name]} --seconds {{seconds}}"
+        for name in names
+    }
+    return kept | own
+
+
+def record(command: str, place: Path, what: str, seconds: int) -> None:
+    """Record the host while so many programs of a load run."""
+    target = place / what
+    if target.exists():
+        return
+    programs = round(PROGRAMS * TIMES[what])
+    print(f"{place.name}: {what}, {programs} programs, {seconds} s", file=sys.stderr, flush=True)
+    folder = place / "files"
+    filled = command.format(
+        programs=programs, seconds=seconds + 2 * SETTLE_S, folder=shlex.quote(str(folder))
+    )
+    with subprocess.Popen(["bash", "-c", filled], stdout=sys.stderr) as load:
+        time.sleep(SETTLE_S)
+        if load.poll() is not None:
+            sys.exit(f"{place.name}: the load ended before it was recorded: {filled}")
+        unfinished = target.with_suffix(".part")
+        subprocess.run([*iotwin(), "record", unfinished, "--duration", f"{seconds}s"], check=True)
+    unfinished.rename(target)
+
+
+def iotwin() -> list[str]:
+    """Return how the twin is called: as it is installed in this Python."""
+    return [sys.executable, "-m", "sim"]
+
+
+def answer(place: Path) -> None:
+    """Make the twin of the first recording, and ask it about the other two."""
+    asked = ["--what-if", "load=2", "--what-if", "load=0.5"]
+    made = ["-o", f"{place}/twin.toml", "--json", f"{place}/answer.json", "--store", "none"]
+    with (place / "mine.txt").open("w") as told:
+        command = [*iotwin(), "mine", f"{place}/today", *asked, *made]
+        subprocess.run(command, check=True, stdout=told)
+
+
+def afterwards(place: Path, what: str, device: str | None) -> dict[str, Any]:
+    """Return what `python -m calibration afterwards` says of one answer."""
+    command = [sys.executable, "-m", "calibration", "afterwards", f"{place}/answer.json"]
+    command += [f"{place}/{what}", "--what-if", f"load={TIMES[what]:g}", "--json", "-"]
+    command += ["--device", device] if device else []
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return dict(json.loads(done.stdout))
+
+
+def main() -> None:
+    """Record all loads, then ask, then count."""
+    options = parse_options()
+    commands = commands_of(options)
+    for name, command in commands.items():
+        place = options.trial / name
+        place.mkdir(parents=True, exist_ok=True)
+        for what in TIMES:
+            record(command, place, what, options.today if what == "today" else options.later)
+    print(f"{'load':<10} {'asked':<8} {'inside':>8} {'width':>6}  {'twin':<12} outside")
+    inside = columns = 0
+    widths = []
+    for name in commands:
+        place = options.trial / name
+        if not (place / "answer.json").exists():
+            answer(place)
+        for what in ("doubled", "halved"):
+            told = afterwards(place, what, options.device)
+            outside = [key for key, one in told["outcomes"].items() if not one["inside"]]
+            inside, columns = inside + told["inside"], columns + told["columns"]
+            widths += [one["hi"] / one["lo"] for one in told["outcomes"].values() if one["lo"]]
+            counted, width = f"{told['inside']}/{told['columns']}", told["width_median"]
+            print(
+                f"{name:<10} {what:<8} {counted:>8} {width or 0:>6.2f}  {told['verdict']:<12}"
+                f" {', '.join(outside)}",
+                flush=True,
+            )
+    narrow = sum(one <= WIDTH_MAX for one in widths)
+    print(
+        f"inside: {inside} of {columns} columns; no wider than a factor of {WIDTH_MAX:g}:"
+        f" {narrow} of {len(widths)}; width {median(widths):.2f} in the median"
+    )
+
+
+if __name__ == "__main__":
+    main()
