@@ -4,19 +4,22 @@ Models: submit_bh() for a run of adjacent blocks: one bio of 4 KiB for each, as 
 bio for the whole run, as mpage_readpages() reads; blkdev_issue_flush().
 Linux counterpart: fs/buffer.c (block_write_full_page, end_buffer_async_write), fs/mpage.c, 2.6.16.
 Invariants: each page submitted is ended once.
-Left out: blocks smaller than a page; a plug around several runs (each has its own).
+Left out: blocks smaller than a page; a plug around several runs, but for ext4's writepages (else
+ each run has its own).
 """
 
-from typing import Final
+from typing import Final, TypeVar
 
 from sim.block.bio import BIO_FLUSH, READ, WRITE, Bio, Plug
 from sim.block.genhd import BlockDevice
 from sim.engine.ranges import RangeSet
 from sim.mm.address_space import AddressSpace
-from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
+from sim.sched.task import TASK_RUNNING, TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
 SECTORS_PER_BLOCK: Final = 8
+
+T = TypeVar("T")
 
 
 class PageIo:
@@ -68,6 +71,24 @@ def submit_run(task: Task, device: BlockDevice, bio: Bio, task_plug: bool) -> Bl
     yield from device.submit(task, bio)
     if plug is not None:
         plug.flush()
+
+
+def within_plug(task: Task, plug: Plug, work: Blocking[T]) -> Blocking[T]:
+    """Do `work`, which puts its bios into the plug (blk_start_plug to blk_finish_plug).
+
+    The plug lets go when the task sleeps (sched_submit_work) and at the end. A task that is only
+    preempted keeps it.
+    """
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            plug.flush()
+            value: T = end.value
+            return value
+        if task.state != TASK_RUNNING:
+            plug.flush()
+        yield
 
 
 def without(

@@ -77,6 +77,7 @@ class Features:
     lazy_itable_init: bool
     prefetches_bitmaps: bool
     ext4_long_bios: bool
+    ext4_plug: bool
     ext4_large_folios: bool
     unwritten_first: bool
     fast_commits: bool
@@ -109,6 +110,7 @@ class Features:
     fewer_flushes: bool
     inodegc: bool
     xfs_large_folios: bool
+    xfs_bios_of_a_kind: bool
     whiteouts: bool
     mkfs_four_groups: bool
     mkfs_2_gib: bool
@@ -352,6 +354,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "21175ca434c5: prefetch_block_bitmaps is the default",
     ),
     "ext4_long_bios": ((2, 6, 37), "a bio has as many pages as fit", "bd2d0210cf22"),
+    "ext4_plug": (
+        (3, 2),
+        "a plug is around all that a file's writepages() submits",
+        "fs/ext4/inode.c: ext4: add block plug for .writepages",
+    ),
     "ext4_large_folios": (
         (6, 16),
         "a bio is as long as its extent",
@@ -470,6 +477,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (5, 18),
         "a bio is as long as its extent",
         "fs/iomap/buffered-io.c: IOEND_BATCH_SIZE, ebb7fb1557b1",
+    ),
+    "xfs_bios_of_a_kind": (
+        (4, 6),
+        "a bio of pages in unwritten blocks is not merged in a plug with the one before it",
+        "fs/xfs/xfs_aops.c: write_cache_pages() in xfs_vm_writepages; IOMAP_IOEND_NOMERGE_FLAGS",
     ),
     "whiteouts": (
         (6, 0),

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from sim.block.bio import Plug
+
 WB_SYNC_NONE: Final = 0  # Write what is dirty and free to be written; do not wait for anything.
 WB_SYNC_ALL: Final = 1  # Data integrity: wait for pages that are being written, write them again.
 
@@ -27,6 +29,7 @@ class WritebackControl:
         "nonblocking",
         "nr_to_write",
         "older_than_ns",
+        "plug",
         "range_cyclic",
         "range_end",
         "range_start",
@@ -43,3 +46,4 @@ class WritebackControl:
         self.for_kupdate: bool = False  # The periodic pass over old inodes.
         self.older_than_ns: int = ANY_AGE_NS  # Only inodes dirtied at or before this time.
         self.encountered_congestion: bool = False
+        self.plug: Plug | None = None  # of the task, while a writepages() has one around it all

@@ -72,14 +72,22 @@ Left out: reading a page that is about to be overwritten in part, when it is a h
  the count of handles it stands for; written out one for up to 16 pages, from 2.6.39 on for up to
  128: each run of pages has a plug of its own, which has to hold a whole request of 512 KiB, as the
  one around all of them does, and waits for one slot as a page does); quotas; the writeback that is
- started when less than twice the promised is free; runs over holes of a few clean pages; one plug
- over all runs; merging of several completions of one inode into one handle.
+ started when less than twice the promised is free; runs over holes of a few clean pages; before
+ 3.2 one plug over all runs of a file; merging of several completions of one inode into one handle.
 """
 
 from typing import Final
 
-from sim.block.bio import BIO_PROCESS_SYNC, WRITE, Bio, EndIo
-from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, issue_flush, submit_read, submit_write, without
+from sim.block.bio import BIO_PROCESS_SYNC, WRITE, Bio, EndIo, Plug
+from sim.fs.buffer import (
+    SECTORS_PER_BLOCK,
+    PageIo,
+    issue_flush,
+    submit_read,
+    submit_write,
+    within_plug,
+    without,
+)
 from sim.fs.errors import no_space, not_supported
 from sim.fs.ext4.balloc import BLOCKS_PER_GROUP, ROOT_INODE
 from sim.fs.ext4.ext4 import (
@@ -939,8 +947,25 @@ class DelallocOps(Ext4AddressSpaceOps):
     ) -> Blocking[None]:
         """Write dirty pages of the range, mapping them first."""
         if not self.writes_in_handles:
-            yield from Ext4AddressSpaceOps.writepages(self, task, mapping, wbc)
-            return
+            return Ext4AddressSpaceOps.writepages(self, task, mapping, wbc)
+        if not self.fs.features.ext4_plug:
+            return self._write_ranges(task, mapping, wbc)
+        return self._write_plugged(task, mapping, wbc, Plug())
+
+    def _write_plugged(
+        self, task: Task, mapping: AddressSpace, wbc: WritebackControl, plug: Plug
+    ) -> Blocking[None]:
+        """Write within a plug, so that the pieces of a file reach the queue merged and at once."""
+        wbc.plug = plug
+        try:
+            yield from within_plug(task, plug, self._write_ranges(task, mapping, wbc))
+        finally:
+            wbc.plug = None
+
+    def _write_ranges(
+        self, task: Task, mapping: AddressSpace, wbc: WritebackControl
+    ) -> Blocking[None]:
+        """Write the range, or, cyclically, from where the last pass ended and round to there."""
         if not wbc.range_cyclic:
             yield from self._write_range(task, mapping, wbc, wbc.range_start, wbc.range_end)
             return
@@ -1042,7 +1067,9 @@ class DelallocOps(Ext4AddressSpaceOps):
             at = low
             for block, count in inode.map.pieces(low, high):
                 assert block >= 0, "a page under writeback has its block"
-                yield from self._submit_extent(task, inode, at, block, count, flags, unwritten)
+                yield from self._submit_extent(
+                    task, inode, wbc.plug, at, block, count, flags, unwritten
+                )
                 at += count
         if held >= 0:
             mapping.release_held(held)
@@ -1051,6 +1078,7 @@ class DelallocOps(Ext4AddressSpaceOps):
         self,
         task: Task,
         inode: Ext4Inode,
+        plug: Plug | None,
         page: int,
         block: int,
         count: int,
@@ -1072,6 +1100,7 @@ class DelallocOps(Ext4AddressSpaceOps):
                 flags,
                 task.pid,
             )
+            bio.plug = plug
             yield from device.submit(task, bio)
 
     def _completion(self, inode: Ext4Inode, page: int, count: int, unwritten: bool) -> EndIo:

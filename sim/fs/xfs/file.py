@@ -16,6 +16,10 @@ Writing pages out (fs/xfs/xfs_aops.c)
    sets the size, in a transaction, and only then the pages are no longer under writeback. From 3.4
    to 5.7 the worker only logged the size; before, size and data were not tied to each other.
  - Pages are under writeback until their ioend is done: 16 MiB at most, and one bio, from 5.18.
+ - An ioend is of one kind: pages whose blocks are unwritten go in another bio than those before
+   them that have theirs. To 4.5 a plug merged the two bios again; since then a disk with no
+   elevator gets two requests. By hand: a log that appends 2300 bytes at a time writes its last page
+   and a new one every second time: 1.5 requests an append, and an ext4 with its plug one.
  - So no commit ever waits for any file's data: fsync waits for its own data, then for the log.
 When an fsync forces the log, and how far (fs/xfs/xfs_file.c xfs_file_fsync)
  - The file's own data have been written and waited for; no other file's are. Then, if the inode is
@@ -327,6 +331,15 @@ def sync_file(task: Task, inode: XfsInode, datasync: bool) -> Blocking[None]:
 # --- pages to and from the disk
 
 
+def _of_a_kind(inode: XfsInode, page: int, count: int) -> int:
+    """Return how many pages from `page` on have written blocks, or unwritten ones, as it has."""
+    covered = inode.unwritten.covered_until(page)
+    if covered == page:
+        first = inode.unwritten.first(page, page + count)
+        return count if first < 0 else first - page
+    return min(covered - page, count)
+
+
 class XfsAddressSpaceOps(AddressSpaceOps):
     """What the page cache asks of XFS for the pages of its files."""
 
@@ -334,6 +347,7 @@ class XfsAddressSpaceOps(AddressSpaceOps):
         self.fs = fs
         self.bio_pages: int = IOEND_PAGES_MAX if fs.features.xfs_large_folios else BIO_PAGES
         self.unwritten: bool = fs.features.xfs_unwritten
+        self.of_a_kind: bool = fs.features.xfs_bios_of_a_kind
         self.logs_size: bool = fs.features.logged_times
         self.sync_flags: int = BIO_SYNC if fs.features.write_sync else BIO_PROCESS_SYNC
 
@@ -422,8 +436,11 @@ class XfsAddressSpaceOps(AddressSpaceOps):
     ) -> Blocking[None]:
         """Submit adjacent pages to adjacent blocks, in bios as long as they may be."""
         device = self.fs.disk
-        for done in range(0, count, self.bio_pages):
+        done = 0
+        while done < count:
             pages = min(self.bio_pages, count - done)
+            if self.of_a_kind and inode.has_unwritten:
+                pages = _of_a_kind(inode, page + done, pages)
             bio = Bio(
                 WRITE,
                 (block + done) * SECTORS_PER_BLOCK,
@@ -434,6 +451,7 @@ class XfsAddressSpaceOps(AddressSpaceOps):
                 flags,
                 task.pid,
             )
+            done += pages
             yield from device.submit(task, bio)
 
     def _completion(self, inode: XfsInode, start: int, end: int) -> EndIo:

@@ -132,6 +132,30 @@ def test_fsync_writes_data_then_log_then_commit_block_between_flushes(kernel: st
     ]
 
 
+@pytest.mark.parametrize(("kernel", "requests"), [("3.1", [1, 1]), ("3.2", [2]), ("6.18", [2])])
+def test_a_log_s_last_page_and_the_next_are_one_request_in_a_plug(
+    kernel: str, requests: list[int]
+) -> None:
+    """The last page has its block, the next none yet: two bios, and a plug around both (3.2)."""
+    machine = Machine(kernel)
+    fs = machine.mount_ext4()
+    found: list[int] = []
+
+    def main(task: Task) -> Blocking[None]:
+        file = yield from machine.vfs.open(task, "/log", O_WRONLY | O_CREAT)
+        for _ in range(2):
+            yield from read_write.write(machine.vfs, task, file, 2300)
+            machine.writes()
+            yield from sync.fdatasync(machine.vfs, task, file)
+        first = file.inode.map.block_of(0)
+        found.extend(count for block, count in machine.writes() if first <= block <= first + 1)
+        yield from machine.vfs.close(task, file)
+
+    machine.run(main)
+    assert found == requests
+    assert_sound(machine, fs)
+
+
 def test_a_second_fsync_of_an_unchanged_file_writes_nothing() -> None:
     machine = Machine("6.18")
     fs = machine.mount_ext4()

@@ -103,6 +103,28 @@ def test_an_overwrite_flushes_the_cache_and_leaves_the_log_alone() -> None:
     assert fs.info.log.records == 0
 
 
+@pytest.mark.parametrize(("kernel", "requests"), [("4.5", [2]), ("6.18", [1, 1])])
+def test_unwritten_pages_go_in_a_bio_of_their_own(kernel: str, requests: list[int]) -> None:
+    """A page of a fallocated log is written, the next one is not; to 4.5 a plug merged them."""
+    machine = Machine(kernel)
+    machine.mount_xfs()
+    found: list[int] = []
+
+    def main(task: Task) -> Blocking[None]:
+        file = yield from machine.vfs.open(task, "/log", O_WRONLY | O_CREAT)
+        yield from machine.vfs.fallocate(task, file, 0, MIB, False)
+        for _ in range(2):
+            yield from read_write.write(machine.vfs, task, file, 2300)
+            machine.writes()
+            yield from sync.fdatasync(machine.vfs, task, file)
+        first = file.inode.map.block_of(0)
+        found.extend(count for block, count in machine.writes() if first <= block <= first + 1)
+        yield from machine.vfs.close(task, file)
+
+    machine.run(main)
+    assert found == requests
+
+
 def test_growing_a_file_forces_the_log_though_only_data_are_asked_for() -> None:
     machine = Machine("6.18")
     fs = machine.mount_xfs()
