@@ -6,8 +6,10 @@ Invariants: all questions meet the same members of the ensemble with the same se
  change is one member by member. Figures here are the twin's own; anchored.py ties them to what was
  recorded. An interval holds 90 % of the members, both what the recording leaves open and the chance
  of a run. The sentence names the device that is busiest then, how long the requests take that wait
- there longest in all, and whether the load is borne. `load_mean` is where the load average settles:
- the mean number of tasks that run or sleep uninterruptibly (load_average.py).
+ there longest in all, and whether the load is borne. "It holds" is not said where the CPUs, or a
+ device that serves one request at a time, may be full, nor where only %util could tell. `load_mean`
+ is where the load average settles: the mean number of tasks that run or sleep uninterruptibly
+ (load_average.py).
 Left out: how many times today's load a device bears that serves many requests at a time: %util says
  how often it is not idle, not how full it is.
 """
@@ -23,6 +25,7 @@ from calibration.twin.draft import Draft, load_words
 from calibration.twin.load_average import tasks_of_run
 from calibration.twin.questions import Question
 from calibration.twin.server import serves_singly
+from calibration.twin.what_ifs import DEVICES, device_of
 from sim.observation import Observation, percentile
 from sim.report.tables import Column, Table, figure
 from sim.scenario.fitted import Fit
@@ -37,6 +40,9 @@ RUNNING: Final = "tasks.running"  # parts of load_mean, of which the anchored on
 ASLEEP: Final = "tasks.uninterruptible"
 CPU_BUSY: Final = "cpu.busy_pct"
 SHOWN_MIN: Final = 0.1  # of a column: less is a journal's occasional write
+UTIL: Final = ".util_pct"
+CPUS: Final = "the CPUs"
+HDD: Final = "hdd"  # the device that serves one request at a time
 BORNE: Final = 0.95  # of the bytes that so many times the load asks for
 UNITS: Final[Mapping[str, str]] = {
     "r_per_s": "/s",
@@ -121,9 +127,8 @@ class Answer:
     @property
     def busiest(self) -> str:
         """Return the device that is busiest."""
-        utils = [name for name in self.runs[0] if name.endswith(".util_pct")]
-        busiest = max(utils, key=lambda name: self.summary(name).median)
-        return busiest.removeprefix("disk.").removesuffix(".util_pct")
+        utils = _utils(self)
+        return max(utils, key=lambda name: utils[name].median)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,28 +262,76 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
     load where requests may come by themselves: then only runs of these are asked.
     """
     assert answer.question is not None
-    times = answer.question.load
+    question = answer.question
+    times = question.load
     ratios = [_bytes(new) / max(_bytes(old), 1.0) for new, old in _pairs(answer, today)]
     come = [one for one, waits in zip(ratios, answer.waits, strict=False) if not waits]
     served = percentile(sorted(come or ratios), 0.5)
-    if served >= BORNE * times:
-        yield "It holds."
-    elif draft.closed:
+    if draft.closed:
         yield (
             f"The programs wait for {device}: {times:g} times as many get"
             f" {_short(served)} times as much done."
         )
-    else:
+    elif served < BORNE * times:
         yield f"It does not hold: {_short(served)} times today's load is served."
+    else:
+        yield _room(answer, question, seen)
     limits = sorted(limits_of(seen).items(), key=lambda pair: pair[1])
-    is_same_server = answer.question.what_if is None and JOINED not in answer.question.name
+    is_same_server = question.what_if is None and JOINED not in question.name
     if limits and is_same_server and not draft.closed:
         name, most = limits[0]
         verb = "are" if name == CPUS else "is"
+        subject = "The CPUs" if name == CPUS else name
         if times > most:
-            yield f"{name} {verb} full from {_short(most)} times today's load on."
+            yield f"{subject} {verb} full from {_short(most)} times today's load on."
         else:
-            yield f"{name} {verb} full first, at {_short(most)} times today's load."
+            yield f"{subject} {verb} full first, at {_short(most)} times today's load."
+
+
+def _room(answer: Answer, question: Question, seen: Look) -> str:
+    """Say of a load that is all served whether more would be: whether anything is full then.
+
+    A device that serves several requests at a time may be busy all the time and have room.
+    """
+    full = 100 * FULL
+    found = _busy(answer, question, seen)
+    name = max(found, key=lambda one: found[one].median)
+    verb, whose = ("are", "their") if name == CPUS else ("is", "its")
+    if found[name].median >= full:
+        told = f"{_short(found[name].median)} % busy"
+        return f"All of it is served, but {name} {verb} at {whose} limit, {told}."
+    if found[name].hi >= full:
+        told = f"up to {_short(found[name].hi)} % busy"
+        return f"All of it is served, but {name} may be at {whose} limit, {told}."
+    beside = [one for one in _utils(answer) if one not in found and _utils(answer)[one].hi >= full]
+    if beside:
+        return (
+            f"All of it is served; how much more {beside[0]} can do, its %util does not tell, for"
+            " it serves requests side by side."
+        )
+    return "It holds."
+
+
+def _busy(answer: Answer, question: Question, seen: Look) -> dict[str, Summary]:
+    """Return how busy the CPUs are, and each device that then serves one request at a time, %.
+
+    Background work (nice) makes room.
+    """
+    shares = [run.get("cpu.user_pct", 0.0) + run.get("cpu.system_pct", 0.0) for run in answer.runs]
+    found = {CPUS: summarise(shares, "%")}
+    parts = (question.what_if or "").split(JOINED)
+    replaced = [device_of(DEVICES[part][0]) for part in parts if part in DEVICES]
+    single = {one.name for one in seen.devices if serves_singly(one)}
+    for name, summary in _utils(answer).items():
+        if replaced[-1] == HDD if replaced else name in single:
+            found[name] = summary
+    return found
+
+
+def _utils(answer: Answer) -> dict[str, Summary]:
+    """Return %util of each device."""
+    names = [name for name in answer.runs[0] if name.endswith(UTIL)]
+    return {name.removeprefix("disk.").removesuffix(UTIL): answer.summary(name) for name in names}
 
 
 def _pairs(answer: Answer, today: Answer) -> Iterator[tuple[Figures, Figures]]:
@@ -287,9 +340,6 @@ def _pairs(answer: Answer, today: Answer) -> Iterator[tuple[Figures, Figures]]:
 
 def _bytes(run: Figures) -> float:
     return sum(value for name, value in run.items() if name.endswith("bytes_per_s"))
-
-
-CPUS: Final = "The CPUs"
 
 
 def limits_of(seen: Look) -> dict[str, float]:

@@ -14,7 +14,8 @@ from w/s and what was merged. Writes that end with an fsync: a third of them, or
 flushes say (calibration/twin/commits.py); what these do not explain is buffered.
 Somebody waits for writes if the device flushes more than a journal does by itself; where that is
 not known, if iowait is at least half of what one waiter causes (util / CPUs) and there are few
-reads to wait for.
+reads to wait for, or if they cannot be a flusher's (calibration/twin/writers.py). Where nothing
+tells, a load has a second set of classes, with the writes taken the other way: `doubt`.
 Programs: who waits for a commit that others share is in no queue, but sleeps uninterruptibly. So
 of a full device the load average's own steps count them (calibration/look/tasks.py), less a
 journal's thread. By hand: ext4 with 8 processes in fsync has 3.8 requests in the queue, and a load
@@ -64,6 +65,7 @@ from calibration.twin.commits import (
     logs_like_xfs,
     shared_max,
 )
+from calibration.twin.writers import evidence_of
 
 BUSY_PER_S: Final = 1.0  # requests; a device with fewer is idle
 BUSY_SHARE: Final = 0.05  # of the requests, or of the busy time, of all devices
@@ -73,6 +75,8 @@ CLASS_PER_S: Final = 0.2  # a direction with fewer requests has no class
 CLASS_SHARE: Final = 0.01  # of a device's requests, likewise
 LARGE_BYTES: Final = 128 * 1024  # from here on, transfer makes the time; requests are in sequence
 SHARED_UTIL: Final = 0.5  # from here on writers meet, and share commits
+WRITES_MATTER: Final = 0.05  # of the requests, as columns of the fit have it (columns.py)
+NOTHING_TELLS: Final = "assumed: nothing tells whether somebody waits for the writes"
 DIRECT_MERGED: Final = 0.01  # of the writes; recorded: direct 0 to 0.004, a flusher's 0.02 and more
 LEVEL: Final = 0.1  # of a queue: the ends of its requests in an interval
 LOG_IDLE: Final = 0.5  # of the time, a journal that commits so much is under way
@@ -145,6 +149,7 @@ class Load:
     writes: Direction
     classes: tuple[Class, ...]
     is_swap: bool = False
+    doubt: tuple[Class, ...] = ()  # the classes, if the writes are taken the other way
 
     @property
     def name(self) -> str:
@@ -246,11 +251,13 @@ def _load(device: DeviceLook, seen: Look) -> Load:
             classes=_swapping(reads, writes, device),
         )
     least = max(CLASS_PER_S, CLASS_SHARE * device.rate_per_s)
-    classes = [_reads(reads, device)] if reads.rate_per_s >= least else []
+    readers = (_reads(reads, device),) if reads.rate_per_s >= least else ()
+    writers: list[tuple[Class, ...]] = [()]
     if writes.rate_per_s >= least:
-        classes += _writes(reads, writes, device, seen)
-    counted = _as_counted(classes, waiting_tasks(seen))
-    return Load(device=device, reads=reads, writes=writes, classes=counted)
+        writers = _writes(reads, writes, device, seen)
+    counted = [_as_counted((*readers, *one), waiting_tasks(seen)) for one in writers]
+    doubt = counted[1] if len(counted) > 1 else ()
+    return Load(device=device, reads=reads, writes=writes, classes=counted[0], doubt=doubt)
 
 
 def _as_counted(classes: Sequence[Class], waiting: int | None) -> tuple[Class, ...]:
@@ -360,12 +367,43 @@ def group_of(part: Direction, device: DeviceLook) -> float:
 
 def _writes(
     reads: Direction, writes: Direction, device: DeviceLook, seen: Look
-) -> tuple[Class, ...]:
-    """Return the classes of a device's writes: those waited for, those left to the flusher."""
+) -> list[tuple[Class, ...]]:
+    """Return the classes of a device's writes, the likeliest first, and another way to take them.
+
+    Those waited for, those left to the flusher; two ways if it cannot be told.
+    """
     waits, reason = somebody_waits(reads, writes, device, seen)
     if waits:
-        return _fsyncs(writes, reads, device, reason, seen)
-    return (_not_waited_for(writes, reads, device, reason, seen),)
+        return [_fsyncs(writes, reads, device, reason, seen)]
+    left = (_not_waited_for(writes, reads, device, reason, seen),)
+    if not _is_in_doubt(writes, device):
+        return [left]
+    told = evidence_of(device, writes.rate_per_s, writes.size_bytes, seen.used, seen.source)
+    if told is None:
+        return [left, _fsyncs(writes, reads, device, NOTHING_TELLS, seen)]
+    why = f"derived: {told.said}"
+    synced = _fsyncs(writes, reads, device, why, seen)
+    if told.is_none:
+        merges = device.row.get("wrqm_per_s") is None or _are_merged(writes, device)
+        return [synced] if merges else [(_direct(writes, device),), synced]
+    if told.is_all:
+        return [(_buffered(writes, reads, device, why),)]
+    return [left, synced]
+
+
+def _is_in_doubt(writes: Direction, device: DeviceLook) -> bool:
+    """Return whether flushes do not tell who waits for writes that are enough to matter.
+
+    A drive without a cache, or with one that it writes through, is asked for no flush.
+    """
+    if device.row.get("f_per_s") or writes.is_large or _customers(writes, device) is not None:
+        return False
+    return writes.rate_per_s >= WRITES_MATTER * device.rate_per_s
+
+
+def _are_merged(writes: Direction, device: DeviceLook) -> bool:
+    """Return whether adjoining writes were merged, as a journal's blocks are."""
+    return device.row.get("wrqm_per_s", 0.0) >= DIRECT_MERGED * writes.rate_per_s
 
 
 def _not_waited_for(
@@ -385,8 +423,7 @@ def _are_direct(writes: Direction, reads: Direction, device: DeviceLook, seen: L
     the time. On another one they come by themselves: a flusher's come together, every 5 s.
     """
     customers = _customers(writes, device)
-    merged = device.row.get("wrqm_per_s")
-    if merged is None or merged >= DIRECT_MERGED * writes.rate_per_s:
+    if "wrqm_per_s" not in device.row or _are_merged(writes, device):
         return False
     if customers is None:
         return not writes.is_large and _come_by_themselves(writes, reads, device, seen.used)

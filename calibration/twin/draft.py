@@ -96,6 +96,7 @@ class Draft:
     others: list[str] = field(default_factory=list)  # the same load as programs that wait
     cache: Cache | None = None  # what a larger one would save, if that was recorded
     memory_unknown: str = ""  # why nothing can be said of other memory
+    choice: str = ""  # what else was tried, and came less near
     measured_s: int = MEASURED_S[1]
     settle_s: int = SETTLE_S
 

@@ -6,7 +6,8 @@ Invariants: the same recording, seed and number of simulations give the same twi
 written are the nearest to the recorded means inside the ensemble's 90 % intervals, which stand
 beside them; residuals, loss and verdict are of a simulation of the written values, not of the
 emulator.
-Left out: fitting which class there is, or whether arrivals are open: a prior over numbers cannot.
+Left out: fitting whether arrivals are open: a prior over numbers cannot. Where nothing tells which
+class there is, each is fitted, and the nearer one taken.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ from calibration.look import Look, steady
 from calibration.twin.cache import cache_of, unknown
 from calibration.twin.columns import LEFT_OUT, PART, column_specs, recorded_columns
 from calibration.twin.cpu_time import draw_cpu
-from calibration.twin.demands import hardly_busy, loads_of
+from calibration.twin.demands import READ, Load, hardly_busy, loads_of
 from calibration.twin.draft import Draft, draw_classes, draw_others, draw_run
 from calibration.twin.load_average import draw_load
 from calibration.twin.server import draw_server
@@ -62,9 +63,29 @@ class Twin:
 
 
 def draw_draft(seen: Look, seed: int) -> Draft:
-    """Return the draft of a recording; raise NothingToTwin."""
+    """Return the likeliest draft of a recording; raise NothingToTwin."""
+    return draw_drafts(seen, seed)[0]
+
+
+def draw_drafts(seen: Look, seed: int) -> list[Draft]:
+    """Return the drafts of a recording, the likeliest first; raise NothingToTwin.
+
+    There are two if the busiest of the devices about whose writers nothing is known may be taken
+    either way: fit_best() tells.
+    """
     left_out, seen = list(seen.outliers.values()), steady(seen)
     loads = loads_of(seen)
+    found = [_draw(seen, loads, left_out, seed)]
+    doubtful = next((one for one in loads if one.doubt), None)
+    if doubtful is not None:
+        other = replace(doubtful, classes=doubtful.doubt)
+        loads = [other if one is doubtful else one for one in loads]
+        found.append(_draw(seen, loads, left_out, seed))
+    return found
+
+
+def _draw(seen: Look, loads: list[Load], left_out: Sequence[str], seed: int) -> Draft:
+    """Return the draft of these loads."""
     sheet = Sheet()
     name = seen.source.name
     sheet.put((), "title", f"{TITLE} {name}")
@@ -81,6 +102,55 @@ def draw_draft(seen: Look, seed: int) -> Draft:
         draft.notes.append(f"other memory: {draft.memory_unknown}")
     draw_run(draft)
     return draft
+
+
+def fit_best(
+    drafts: Sequence[Draft],
+    seen: Look,
+    folder: Path,
+    *,
+    comment: str,
+    seed: int,
+    simulations: int,
+    laboratory: Simulator,
+) -> Twin:
+    """Return the twin of the draft that comes nearest to the recording: the likeliest.
+
+    A loss is minus twice the mean logarithm of a likelihood. The draft says what else was
+    tried. `folder` holds the drafts while they are fitted.
+    """
+    twins = [
+        fit_draft(
+            draft,
+            seen,
+            folder / f"twin{number}.toml",
+            comment=comment,
+            seed=seed,
+            simulations=simulations,
+            laboratory=laboratory,
+        )
+        for number, draft in enumerate(drafts)
+    ]
+    best = min(twins, key=lambda one: one.verdict.loss)
+    for other in twins:
+        if other is not best:
+            best.draft.choice = _why_not(best, other)
+            best.draft.notes.append(best.draft.choice)
+    return best
+
+
+def _why_not(best: Twin, other: Twin) -> str:
+    """Say which classes were tried as well, and how much further off they are."""
+    for ours, theirs in zip(best.draft.loads, other.draft.loads, strict=True):
+        if ours.classes != theirs.classes:
+            tried = ", ".join(one.kind for one in theirs.classes if one.kind != READ)
+            taken = ", ".join(one.kind for one in ours.classes if one.kind != READ)
+            return (
+                f"{ours.name}: its writes are taken for {taken}; taken for {tried}, the twin is"
+                f" further off: a loss of {other.verdict.loss:.3g} instead of"
+                f" {best.verdict.loss:.3g}"
+            )
+    raise AssertionError("two drafts are alike")
 
 
 def fit_draft(

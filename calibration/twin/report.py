@@ -7,18 +7,26 @@ fit and every one left out with its reason; "simulated" is a run of the file tha
 Left out: pictures.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
-from typing import Any
+from typing import Any, Final
 
 from calibration.fit.report import parameter_table, posterior_columns
 from calibration.look import Look
 from calibration.twin.columns import LEFT_OUT
+from calibration.twin.demands import DIRECT, SWAP_OUT, SYNC, WRITE
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import Twin
 from sim.report.tables import Column, Table, figure, interval, plain
 
 WIDTH = 96
+# Kind of a class that writes -> how one says it.
+HOW: Final[Mapping[str, str]] = {
+    SYNC: "synced: programs wait for a commit",
+    DIRECT: "direct: programs write past the page cache",
+    WRITE: "buffered: a flusher writes, and nobody waits",
+    SWAP_OUT: "swapped out by reclaim",
+}
 
 
 def twin_text(twin: Twin, seen: Look) -> str:
@@ -90,6 +98,16 @@ def _classes(draft: Draft) -> Iterator[str]:
                 else f"open, {one.rate_per_s:.3g} /s estimated"
             )
             yield f"  {load.name} {one.kind}: {how}, {size} each ({one.reason})"
+
+
+def writers_told(draft: Draft) -> list[str]:
+    """Return who is taken to write to each device, and why, a line for each."""
+    found = []
+    for load in draft.loads:
+        told = [f"{HOW[one.kind]} ({one.reason})" for one in load.classes if one.kind in HOW]
+        if told:
+            found.append(f"{load.name}'s writes are taken for {', and '.join(told)}.")
+    return [*found, f"{draft.choice}."] if draft.choice else found
 
 
 def _notes(draft: Draft) -> Iterator[str]:

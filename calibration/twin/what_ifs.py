@@ -72,7 +72,7 @@ def _value(draft: Draft, *path: str) -> Value | None:
 def _devices(draft: Draft) -> Iterator[WhatIf]:
     for name, (profile, title, doc) in DEVICES.items():
         values: dict[str, Value] = {}
-        device = _device_of(profile)
+        device = device_of(profile)
         for load in draft.loads:
             if turns(load.device) and profile == profile_of(load.device.guess):
                 continue
@@ -83,7 +83,7 @@ def _devices(draft: Draft) -> Iterator[WhatIf]:
             yield WhatIf(name=name, title=title, doc=doc, values=values)
 
 
-def _device_of(profile: str) -> str:
+def device_of(profile: str) -> str:
     """Return the device model that a profile is for."""
     content = tomllib.loads((PROFILES / f"{profile}.toml").read_text(encoding="utf-8"))
     return str(content["device"])

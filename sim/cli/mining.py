@@ -6,7 +6,7 @@ reads and which must not load numpy.
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import click
@@ -30,8 +30,9 @@ from calibration.twin.answers import (
 )
 from calibration.twin.demands import NothingToTwin
 from calibration.twin.draft import Draft
-from calibration.twin.fitting import Twin, draw_draft
-from calibration.twin.questions import QuestionError, offered, read_question
+from calibration.twin.fitting import Twin, draw_drafts
+from calibration.twin.questions import Question, QuestionError, offered, read_question
+from calibration.twin.report import writers_told
 from sim.cli.laboratory import Where
 from sim.cli.main import EXIT_INTERRUPTED
 from sim.cli.output import check_apart, check_json, write_json
@@ -93,21 +94,21 @@ def mine(
     """Say what the server does, make its twin, answer; raise click.UsageError."""
     try:
         seen = look(open_source(paths))
-        draft = draw_draft(seen, seed)
-        questions = [
-            read_question(one, draft)
-            for one in dict.fromkeys(asked) or offered(draft, cpu_busy=seen.cpu.busy)
-        ]
+        drafts = draw_drafts(seen, seed)
+        for one in asked:
+            _check(one, drafts)
     except (NothingToLookAt, NothingToTwin, QuestionError) as error:
         raise click.UsageError(str(error)) from None
     made_by = f"iotwin mine --simulations {simulations} --seed {seed} {shlex.join(paths)}"
-    making = making_of(paths, seen, draft, output, made_by)
+    making = making_of(paths, seen, drafts, output, made_by)
     check_json(json_path)
     check_apart(str(making.place), str(making.fit_place), json_path, read=paths)
     speaks = json_path != "-"
     if speaks:
         click.echo("\n".join(brief(seen)) + "\n")
     twin = making.fit(simulations, seed, where)
+    draft = twin.draft
+    questions = _questions(dict.fromkeys(asked) or offered(draft, cpu_busy=seen.cpu.busy), draft)
     if speaks:
         click.echo(_made(twin, making))
     fit = read_fit(making.fit_place)
@@ -133,11 +134,35 @@ def mine(
     click.echo(f"twin in {making.place}, its ensemble in {making.fit_place}", err=True)
 
 
+def _check(text: str, drafts: Sequence[Draft]) -> None:
+    """Raise QuestionError if a question makes sense for none of the drafts."""
+    *others, last = drafts
+    for one in others:
+        try:
+            read_question(text, one)
+        except QuestionError:
+            continue
+        return
+    read_question(text, last)
+
+
+def _questions(asked: Iterable[str], draft: Draft) -> list[Question]:
+    """Return the questions that make sense for this draft; tell of the others."""
+    found = []
+    for one in asked:
+        try:
+            found.append(read_question(one, draft))
+        except QuestionError as error:
+            click.echo(f"iotwin: not asked of this twin: {error}", err=True)
+    return found
+
+
 def _made(twin: Twin, making: Making) -> str:
-    """Return how near the twin comes, and where more is told."""
+    """Return who is taken to write, how near the twin comes, and where more is told."""
     more = f"`iotwin twin {shlex.join(making.paths)}` tells every column and parameter."
     advice = f" {twin.verdict.advice}" if twin.verdict.advice else ""
-    return f"The twin: {twin.verdict.text}.{advice}\n{more}\n"
+    writers = "".join(f"{one}\n" for one in writers_told(twin.draft))
+    return f"{writers}The twin: {twin.verdict.text}.{advice}\n{more}\n"
 
 
 def _tell(answers: Answers, seen: Look, draft: Draft, members: int, tells_all: bool) -> None:
@@ -157,7 +182,7 @@ def _tell(answers: Answers, seen: Look, draft: Draft, members: int, tells_all: b
 
 def _json(answers: Answers, twin: Twin, making: Making, members: int) -> dict[str, Any]:
     """Return everything; of one question the figures stand at the top as well."""
-    seen, draft = making.seen, making.draft
+    seen, draft = making.seen, twin.draft
 
     def told(one: Answer) -> dict[str, Any]:
         text = sentence(one, answers.today, seen, draft)

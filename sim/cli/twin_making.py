@@ -18,7 +18,7 @@ from calibration.look import Look, look
 from calibration.twin.columns import columns_of_run
 from calibration.twin.demands import NothingToTwin
 from calibration.twin.draft import Draft
-from calibration.twin.fitting import Twin, draw_draft, ensemble_text, fit_draft
+from calibration.twin.fitting import Twin, draw_drafts, ensemble_text, fit_best
 from calibration.twin.held_out import (
     TooShort,
     held_out_json,
@@ -38,7 +38,7 @@ class Making:
 
     paths: tuple[str, ...]
     seen: Look
-    draft: Draft
+    drafts: Sequence[Draft]  # two, where nothing tells who writes
     place: Path
     made_by: str
 
@@ -62,10 +62,10 @@ class Making:
             tempfile.TemporaryDirectory(prefix="iotwin.") as folder,
             where.laboratory(f"fitting {self.seen.source.name}", columns_of_run) as laboratory,
         ):
-            twin = fit_draft(
-                self.draft,
+            twin = fit_best(
+                self.drafts,
                 self.seen,
-                Path(folder) / "twin.toml",
+                Path(folder),
                 comment=self.comment,
                 seed=seed,
                 simulations=simulations,
@@ -78,11 +78,11 @@ class Making:
 
 
 def making_of(
-    paths: tuple[str, ...], seen: Look, draft: Draft, output: str | None, made_by: str
+    paths: tuple[str, ...], seen: Look, drafts: Sequence[Draft], output: str | None, made_by: str
 ) -> Making:
     """Return the twin to be made; refuse a place where it cannot be written."""
     name = output or f"{Path(seen.source.name.split()[0]).stem}.twin.toml"
-    making = Making(paths=paths, seen=seen, draft=draft, place=Path(name), made_by=made_by)
+    making = Making(paths=paths, seen=seen, drafts=drafts, place=Path(name), made_by=made_by)
     check_replaceable(name, str(making.fit_place))
     return making
 
@@ -99,12 +99,12 @@ def make(
     """Make a twin of the recording at `paths`; raise click.UsageError if there is none in it."""
     try:
         seen, rest = _parts(paths, hold_out_percent)
-        draft = draw_draft(seen, seed)
+        drafts = draw_drafts(seen, seed)
     except (NothingToTwin, TooShort) as error:
         raise click.UsageError(str(error)) from None
     held_out = f" --hold-out {hold_out_percent}" if hold_out_percent else ""
     made_by = f"iotwin twin --simulations {simulations} --seed {seed}{held_out} {shlex.join(paths)}"
-    making = making_of(paths, seen, draft, output, made_by)
+    making = making_of(paths, seen, drafts, output, made_by)
     place, fit_place = making.place, making.fit_place
     check_json(json_path)
     check_apart(str(place), str(fit_place), json_path, read=paths)
@@ -117,9 +117,10 @@ def make(
         click.echo(f"{making.comment}\n{twin_text(twin, seen)}")
         if held is not None:
             click.echo(held_out_text(held))
-        names = " ".join(one.name for one in draft.sheet.what_ifs)
+        what_ifs = twin.draft.sheet.what_ifs
+        names = " ".join(one.name for one in what_ifs)
         click.echo(f"what-ifs: {names}\n\n  iotwin compare {place} double_load")
-        click.echo(f"  iotwin predict {place} {draft.sheet.what_ifs[0].name} --fit {fit_place}")
+        click.echo(f"  iotwin predict {place} {what_ifs[0].name} --fit {fit_place}")
     click.echo(f"twin written to {place}, its ensemble to {fit_place}", err=True)
 
 

@@ -116,6 +116,39 @@ def test_programs_that_wait_for_longer_do_not_make_a_load_too_high(
     )
 
 
+@pytest.mark.parametrize(
+    ("question", "utils", "told"),
+    [
+        ("load=2", (70, 80), "It holds."),
+        ("load=2", (92, 99), "All of it is served; how much more sda can do, its %util does not"),
+        ("nvme+load=2", (92, 99), "All of it is served; how much more sda can do, its %util does"),
+        ("disk_7200+load=2", (70, 80), "It holds."),
+        ("disk_7200+load=2", (70, 96), "but sda may be at its limit, up to 96 % busy."),
+        ("disk_7200+load=2", (92, 99), "All of it is served, but sda is at its limit, 96 % busy."),
+    ],
+)
+def test_nothing_holds_that_is_at_its_limit(
+    seen: Look, draft: Draft, question: str, utils: tuple[float, float], told: str
+) -> None:
+    """The known disk serves two at a time: busy all the time, it may have room for more."""
+    today = Answer(question=None, runs=[asked_for(100)] * 2)
+    runs = [asked_for(200) | {"disk.sda.util_pct": float(one)} for one in utils]
+    said = sentence(Answer(question=read_question(question, draft), runs=runs), today, seen, draft)
+    assert told in said
+    assert ("It holds" in said) == (told == "It holds.")
+
+
+def test_no_load_holds_that_fills_the_cpus(seen: Look, draft: Draft) -> None:
+    """Time of niced tasks makes room; all other time does not."""
+    today = Answer(question=None, runs=[asked_for(100)])
+    for name, holds in (("nice_pct", True), ("system_pct", False)):
+        run = asked_for(200) | {"cpu.user_pct": 40.0, f"cpu.{name}": 55.0}
+        then = Answer(question=read_question("load=2", draft), runs=[run])
+        said = sentence(then, today, seen, draft)
+        assert ("It holds." in said) == holds
+        assert ("but the CPUs are at their limit, 95 % busy." in said) != holds
+
+
 def test_what_is_full_first_is_said_of_the_server_that_was_recorded(
     seen: Look, draft: Draft
 ) -> None:
@@ -222,7 +255,7 @@ def test_what_is_offered_can_be_asked(draft: Draft) -> None:
 def test_the_cpus_are_full_when_the_utilisation_law_says(seen: Look) -> None:
     shares = seen.cpu.shares_pct
     limits = limits_of(seen)
-    assert limits["The CPUs"] == pytest.approx(90 / (shares["user_pct"] + shares["system_pct"]))
+    assert limits["the CPUs"] == pytest.approx(90 / (shares["user_pct"] + shares["system_pct"]))
     assert "sda" not in limits  # it serves two at a time
 
 
