@@ -9,8 +9,9 @@ the operational estimates.
 Left out: which transaction does what. A recording of counters cannot tell: reads and writes are
 classes of their own, and CPU time is shared out by the number of transactions.
 
-Reading order: `demands` (operational estimates of the classes; `writers`: who writes) - `server` (machine, disks, mounts)
-- `sheet` (a scenario as a table of sourced values) - `draft` (both put together, with priors and
-what-ifs) - `columns` (recorded and simulated, in the same columns) - `fitting` - `report`;
-`questions` - `answers` - `anchored` (tied to what was recorded) - `cache` (what more memory saves).
+Reading order: `demands` (operational estimates of the classes; `writers`: who writes) - `server`
+(machine, disks, mounts) - `sheet` (a scenario as a table of sourced values) - `draft` (both put
+together, with priors and what-ifs) - `columns` (recorded and simulated, in the same columns) -
+`fitting` - `report`; `questions` - `answers` - `anchored` (tied to what was recorded) - `cache`
+(what more memory saves).
 """

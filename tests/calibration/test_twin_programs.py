@@ -230,3 +230,16 @@ def test_less_than_one_program_is_refused_with_the_least_part(queue_ms: float, t
     draft = draft_of(text(old_row("sda", r=100, w=0, size_kib=8, await_ms=queue_ms, util=99)))
     with pytest.raises(QuestionError, match=told):
         read_question("load=0.1", draft)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "queue", "closed"),
+    [("6.1.0", 0.97, False), ("6.12.0", 0.97, True), ("6.1.0", 4.0, True), ("4.18.0", 0.97, True)],
+)
+def test_whole_jiffies_make_no_full_device_of_a_stream(
+    kernel: str, queue: float, closed: bool
+) -> None:
+    """One request in flight on average: a stream leaves the device idle for 38 % of the time."""
+    row = old_row("nvme0n1", r=925, w=0, size_kib=8, await_ms=1000 * queue / 925, util=91)
+    [load] = loads_of(seen_of(text(row, kernel=kernel)))
+    assert load.is_closed == closed
