@@ -32,12 +32,14 @@ DESIGNS = {
 
 # What a server of lab `sick` has without its fault.
 HEALTHY = {
+    "machine.cgroup.cache.memory": '"1 GiB"',
     "machine.cgroup.database.cpu_quota": '"1 s"',
     "machine.cpufreq.governor": '"performance"',
     "machine.cpus": "2",
     "machine.disk.sda.profile": '"sas-10k"',
     "machine.disk.sda.scheduler": '"deadline"',
     "machine.disk.sda.throttle.riops": '"1000 /s"',
+    "machine.disk.sda.write_cache": "true",
     "machine.guest.neighbours": "0",
     "machine.memory": '"4 GiB"',
     "process.batch.count": "0",
