@@ -109,6 +109,7 @@ _QUANTITY: Final = re.compile(
 )
 _EXPONENT_MAX: Final = 400  # "1e999999999 s" must be an error, not a minute of arithmetic
 _DIGITS_MAX: Final = 400  # Python reads 4300 digits, and then raises an error of its own
+SHOWN_MAX: Final = 200  # characters of what was given that a message shows
 
 
 class UnitError(ValueError):
@@ -122,10 +123,15 @@ class UnitError(ValueError):
 
 
 def given_text(given: object) -> str:
-    """Return a value as it would stand in a TOML file."""
+    """Return a value as it would stand in a TOML file; of a long one its beginning."""
     if isinstance(given, bool):
         return "true" if given else "false"
-    return f'"{given}"' if isinstance(given, str) else str(given)
+    return f'"{shortened(given)}"' if isinstance(given, str) else shortened(str(given))
+
+
+def shortened(text: str) -> str:
+    """Return a text as a message shows it: of a long one the beginning."""
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}..."
 
 
 def examples(dim: str) -> str:

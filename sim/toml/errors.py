@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sim.registry import nearest, nearest_of
+from sim.units import SHOWN_MAX, shortened
 
 NAMES_MAX = 40  # of those accepted that a message lists; of more, the nearest
-_LINE_MAX = 200  # characters of a line that are shown, around what is wrong
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Problem:
         if not place.text.strip():
             return ""
         number = f"{place.line or '':>5}"
-        first = place.col - _LINE_MAX // 2 if place.col > _LINE_MAX else 1
-        shown = place.text[first - 1 : first - 1 + _LINE_MAX]
+        first = place.col - SHOWN_MAX // 2 if place.col > SHOWN_MAX else 1
+        shown = place.text[first - 1 : first - 1 + SHOWN_MAX]
         before = "".join(c if c == "\t" else " " for c in shown[: place.col - first])
         room = max(len(shown) - len(before), 1)
         marks = "^" * min(max(place.width, 1), room)
@@ -93,10 +93,9 @@ def unreadable(file: str, error: OSError | UnicodeDecodeError) -> Problem:
 def unknown(place: Place, what: str, given: str, known: Iterable[str], where: str = "") -> Problem:
     """Return the problem of a name that is none of the known ones."""
     names = tuple(known)
-    told = given if len(given) <= _LINE_MAX else f"{given[:_LINE_MAX]}..."
     return Problem(
         place,
-        f"unknown {what} '{told}'{where}",
+        f"unknown {what} '{shortened(given)}'{where}",
         allowed=_listed(given, names),
         nearest=nearest(given, names),
     )

@@ -132,6 +132,25 @@ def test_a_mistake_is_told_with_its_line(folder, old, new, told):
     assert told in result.output
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '"' + "9" * 5000 + '"',
+        '"' + "9 " * 2500 + '"',
+        "[" + "12, " * 2500 + "]",
+        '"' + "x" * 5000 + '"',
+    ],
+)
+def test_of_a_long_answer_the_beginning_is_shown(folder, answer):
+    text = sheet_text("iowait", 1).replace('tasks_d = ""', f"tasks_d = {answer}")
+    (folder / "sheet.toml").write_text(text)
+    result = check("sheet.toml")
+    assert result.exit_code == 2
+    assert "sheet.toml:" in result.output
+    assert "..." in result.output
+    assert len(result.output) < 1000
+
+
 def test_what_is_no_sheet_at_all(folder):
     (folder / "big.toml").write_text("#" * (SIZE_MAX + 1))
     (folder / "bytes.toml").write_bytes(b"lab = \xff\n")
@@ -226,10 +245,10 @@ def test_a_second_check_simulates_nothing(folder, store):
 
 def test_a_tool_is_typed_on_a_server_whose_fault_is_named_nowhere(folder):
     lab("start", "sick")
-    fault, decoy = open_lab("sick").drawn(1).sick["b"]
+    fault, decoy = open_lab("sick").drawn(1).sick["a"]
     text = (folder / "sick-1.toml").read_text()
     assert not [one for one in (*fault.settings, *decoy.settings) if one in text]
-    shown = lab("tool", "sick-1.toml", "b", "--", "cat", "/sys/fs/cgroup/database/cpu.stat")
+    shown = lab("tool", "sick-1.toml", "a", "--", "cat", "/sys/fs/cgroup/database/cpu.stat")
     assert shown.exit_code == 0
     counts = dict(line.split() for line in shown.output.splitlines())
     assert fault.name == "quota"
