@@ -25,7 +25,6 @@ from sim.lab.labs import open_lab
 from sim.lab.marking import mark, score
 from sim.lab.sheet import Sheet, read_sheet, sheet_text
 from sim.lab.task import Mark
-from sim.mm.page_alloc import OutOfMemory
 from sim.study.laboratory import Laboratory
 from sim.toml.errors import Place, Problem, ScenarioError, unreadable
 
@@ -153,15 +152,9 @@ def grade(
             yield Graded(sheet=sheet, marks=tuple(mark(sheet, laboratory, seeds, is_final=True)))
         except ScenarioError as error:
             yield error
-        except OutOfMemory as error:
-            yield _not_marked(path, f"the server of its design ran out of memory: {error}")
         except Exception as error:  # one sheet must not cost the others their marks
             why = f"a mistake of the program, not of the student: {type(error).__name__}: {error}"
-            yield _not_marked(path, why)
-
-
-def _not_marked(path: Path, why: str) -> ScenarioError:
-    return ScenarioError([Problem(Place(str(path), 1, 1, 1, ""), why)])
+            yield ScenarioError([Problem(Place(str(path), 1, 1, 1, ""), why)])
 
 
 def _check_owner(sheet: Sheet, key: bytes, seen: dict[tuple[str, str], Path]) -> None:

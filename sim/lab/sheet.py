@@ -6,7 +6,8 @@ Invariants: a sheet says which lab, seed, version and model it is of, and a chec
  one of these was changed. A sheet of another model, whose runs give other figures, is refused.
  Every mistake in it is told with its place. What was predicted is kept in it when the answers are
  first shown, and counts from then on.
-Left out: proof against forgery. A class's seeds come from the teacher's key (`classroom`).
+Left out: proof against forgery. A class's seeds come from the teacher's key (`classroom`). Who
+ deletes what was predicted may predict again; nothing in a student's own file could prevent that.
 """
 
 import hashlib

@@ -60,10 +60,15 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is run for a task, and how its outcomes, in that order, become a mark."""
+    """What is run for a task, and how its outcomes, in that order, become a mark.
+
+    `failed` makes the mark of an error in which a run ends; without it such an error is no
+    student's doing, and is raised.
+    """
 
     trials: Sequence[Trial]
     judge: Callable[[Sequence[Replication]], Mark]
+    failed: Callable[[Exception], Mark] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,8 @@ Models: an engineer who may change some things of a server, and is judged by wha
 Linux counterpart: none.
 Invariants: every goal holds in each of three runs, whose seeds are the teacher's where there is a
  key. No code of a student is executed. A design that does not come to an end within the lab's run,
- or has nothing to measure, has no points, and is told so.
+ ends in an error of the model, such as memory that ran out, or has nothing to measure, has no
+ points, and is told so.
 Left out: marks for a design that reaches some of its goals.
 
 `change` has settings that lie under every design: where seeds draw servers of which one goal does
@@ -22,6 +23,7 @@ from typing import ClassVar, Final
 
 from sim.lab.number import with_unit
 from sim.lab.task import FAIL, OK, Bench, Lab, Mark, Plan, Task, comment
+from sim.mm.page_alloc import OutOfMemory
 from sim.param import param
 from sim.scenario import Scenario
 from sim.scenario.levels import read_option
@@ -158,7 +160,13 @@ class Design(Task):
         whole = [trial_of(*one) for one in runs] if is_run_whole else []
         cuts_ns = tuple(int(parse_quantity(text, "time_ns")) for text in self.cuts)
         cut = [trial_of(*one, cuts_ns=cuts_ns) for one in runs] if cuts_ns else []
-        return Plan(trials=whole + cut, judge=partial(self._judged, base, len(whole)))
+        judge = partial(self._judged, base, len(whole))
+        return Plan(trials=whole + cut, judge=judge, failed=self._failed)
+
+    def _failed(self, error: Exception) -> Mark:
+        """Return the mark of a design whose server does not live to the end of the lab's run."""
+        what = "memory ran out" if isinstance(error, OutOfMemory) else type(error).__name__
+        return self.mark(FAIL, 0, f"the run ended in an error: {what}: {error}. {self.hint}")
 
     def _designed(self, table: Table, bench: Bench) -> Scenario:
         """Return the server with the design laid over it; raise ScenarioError."""
