@@ -40,6 +40,7 @@ from calibration.look.intervals import COUNTED
 from calibration.twin.answers import (
     ASLEEP,
     CPU_BUSY,
+    DONE,
     LOAD_MEAN,
     RUNNING,
     WIDTHS,
@@ -110,7 +111,7 @@ def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
     drawn: list[dict[str, float]] = [{} for _ in range(DRAWS)]
     widths = {}
     for name in names:
-        if name in (RUNNING, ASLEEP):
+        if name in (DONE, RUNNING, ASLEEP):
             continue
         normal = _normals(chance)
         if name == LOAD_MEAN and name in recorded:

@@ -21,29 +21,32 @@ from typing import Any, Final
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.twin.columns import figures_of
+from calibration.twin.demands import WRITE
 from calibration.twin.draft import Draft, load_words
 from calibration.twin.load_average import tasks_of_run
 from calibration.twin.questions import Question
 from calibration.twin.server import serves_singly
 from calibration.twin.what_ifs import DEVICES, device_of
-from sim.observation import Observation, percentile
+from sim.observation import Observation, percentile, rate_within
 from sim.report.tables import Column, Table, figure
 from sim.scenario.fitted import Fit
 from sim.scenario.load import JOINED
 from sim.study.laboratory import Laboratory
 from sim.study.summary import Summary, summarise
 from sim.study.trial import Figures, Trial
+from sim.user.transactions import Transactions
 
 MEMBERS: Final = 20  # whose 5th and 95th percentile lie inside what came
 LOAD_MEAN: Final = "load_mean"
 RUNNING: Final = "tasks.running"  # parts of load_mean, of which the anchored one is made
 ASLEEP: Final = "tasks.uninterruptible"
+DONE: Final = "transactions.per_s"  # of all classes: what is asked for, and what is served of it
 CPU_BUSY: Final = "cpu.busy_pct"
 SHOWN_MIN: Final = 0.1  # of a column: less is a journal's occasional write
 UTIL: Final = ".util_pct"
 CPUS: Final = "the CPUs"
 HDD: Final = "hdd"  # the device that serves one request at a time
-BORNE: Final = 0.95  # of the bytes that so many times the load asks for
+BORNE: Final = 0.95  # of what so many times the load asks for
 UNITS: Final[Mapping[str, str]] = {
     "r_per_s": "/s",
     "w_per_s": "/s",
@@ -70,7 +73,13 @@ def server_figures(seen: Observation) -> Figures:
             found[f"disk.{device}.{column}"] = value
     found[CPU_BUSY] = found["cpu.user_pct"] + found["cpu.nice_pct"] + found["cpu.system_pct"]
     tasks = tasks_of_run(seen)
-    return found | {RUNNING: tasks.running, ASLEEP: tasks.asleep, LOAD_MEAN: tasks.active}
+    done = rate_within(Transactions.marks[0])(seen) or 0.0
+    return found | {
+        DONE: done,
+        RUNNING: tasks.running,
+        ASLEEP: tasks.asleep,
+        LOAD_MEAN: tasks.active,
+    }
 
 
 def unit_of(name: str) -> str:
@@ -104,14 +113,15 @@ class Answer:
 
     `before` has the same members today, each in the same way; empty: as the answer of today has
     them. `waits` says of each run whether its load is programs that wait, where others are requests
-    that come by themselves; empty: all are alike. `widths` says of anchored figures what makes
-    their intervals.
+    that come by themselves; empty: all are alike. `served` says how many times today's transactions
+    each run gets done. `widths` says of anchored figures what makes their intervals.
     """
 
     question: Question | None
     runs: Sequence[Figures]
     before: Sequence[Figures] = ()
     waits: Sequence[bool] = ()
+    served: Sequence[float] = ()
     widths: Mapping[str, Widths] = field(default_factory=dict)
 
     def summary(self, name: str) -> Summary:
@@ -168,15 +178,21 @@ def answers_of(
     once = list(dict.fromkeys(trial for two in wanted for part in two for trial in part))
     laboratory.planned = len(once)
     figures = dict(zip(once, laboratory.figures(once), strict=True))
-    found = [
-        Answer(
-            question=asked,
-            runs=[figures[trial] for trial in then],
-            before=[figures[trial] for trial in now],
-            waits=[m % 2 == 1 for m in range(members)] if way else (),
+    found = []
+    for asked, way, parts in zip(variants, ways, wanted, strict=True):
+        then, now = ([figures[trial] for trial in part] for part in parts)
+        found.append(
+            Answer(
+                question=asked,
+                runs=then,
+                before=now,
+                waits=[m % 2 == 1 for m in range(members)] if way else (),
+                served=[
+                    a.get(DONE, 0.0) / (b.get(DONE, 0.0) or 1.0)
+                    for a, b in zip(then, now, strict=True)
+                ],
+            )
         )
-        for asked, way, (then, now) in zip(variants, ways, wanted, strict=True)
-    ]
     return Answers(today=found[0], asked=found[1:])
 
 
@@ -264,9 +280,7 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
     assert answer.question is not None
     question = answer.question
     times = question.load
-    ratios = [_bytes(new) / max(_bytes(old), 1.0) for new, old in _pairs(answer, today)]
-    come = [one for one, waits in zip(ratios, answer.waits, strict=False) if not waits]
-    served = percentile(sorted(come or ratios), 0.5)
+    served = _served(answer, today, draft)
     if draft.closed:
         yield (
             f"The programs wait for {device}: {times:g} times as many get"
@@ -286,6 +300,20 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
             yield f"{subject} {verb} full from {_short(most)} times today's load on."
         else:
             yield f"{subject} {verb} full first, at {_short(most)} times today's load."
+
+
+def _served(answer: Answer, today: Answer, draft: Draft) -> float:
+    """Return how many times today's work is done.
+
+    Of those who wait for the device their transactions tell: twice as many share commits, and are
+    not twice the bytes. Of writes into the page cache only the bytes tell what the device takes.
+    """
+    ratios = list(answer.served)
+    if any(one.kind == WRITE for load in draft.loads for one in load.classes):
+        written = [_bytes(new) / max(_bytes(old), 1.0) for new, old in _pairs(answer, today)]
+        ratios = [min(two) for two in zip(ratios, written, strict=False)]
+    come = [one for one, waits in zip(ratios, answer.waits, strict=False) if not waits]
+    return percentile(sorted(come or ratios), 0.5)
 
 
 def _room(answer: Answer, question: Question, seen: Look) -> str:

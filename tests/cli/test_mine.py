@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,10 @@ from calibration.twin.answers import (
 from calibration.twin.columns import figures_of
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import draw_draft
-from calibration.twin.questions import QuestionError, offered, read_question
+from calibration.twin.questions import Question, QuestionError, offered, read_question
 from sim.cli import mining
 from sim.cli.main import cli
+from sim.study.trial import Figures
 from tests.calibration.recorded_twin import record_run, run_truth
 
 # figure -> how far the prediction of twice the load may be from the server that really bears it
@@ -88,8 +90,8 @@ def test_twice_the_load_is_what_the_true_server_shows(
 
 def test_a_load_that_nobody_recorded_is_called_the_twins(seen: Look, draft: Draft) -> None:
     runs = [{"disk.sda.util_pct": 40.0, LOAD_MEAN: 3.0}]
-    today = Answer(question=None, runs=runs)
-    then = Answer(question=read_question("load=2", draft), runs=runs)
+    today = answered(question=None, runs=runs)
+    then = answered(question=read_question("load=2", draft), runs=runs)
     bare = replace(seen, system=replace(seen.system, tasks=None))
     assert "the twin's load average (none was recorded) settles" in sentence(
         then, today, bare, draft
@@ -107,10 +109,10 @@ def test_programs_that_wait_for_longer_do_not_make_a_load_too_high(
 ) -> None:
     """Requests that come are all served; of as many programs each gets less done. It holds."""
     question = read_question("load=2", draft)
-    today = Answer(question=None, runs=[asked_for(100), asked_for(100)])
-    then = Answer(question=question, runs=[asked_for(200), asked_for(150)], waits=[False, True])
+    today = answered(question=None, runs=[asked_for(100), asked_for(100)])
+    then = answered(question=question, runs=[asked_for(200), asked_for(150)], waits=[False, True])
     assert " It holds. " in sentence(then, today, seen, draft)
-    full = replace(then, runs=[asked_for(150), asked_for(150)])
+    full = replace(then, served=[1.5, 1.5])
     assert " It does not hold: 1.5 times today's load is served. " in sentence(
         full, today, seen, draft
     )
@@ -131,38 +133,56 @@ def test_nothing_holds_that_is_at_its_limit(
     seen: Look, draft: Draft, question: str, utils: tuple[float, float], told: str
 ) -> None:
     """The known disk serves two at a time: busy all the time, it may have room for more."""
-    today = Answer(question=None, runs=[asked_for(100)] * 2)
+    today = answered(question=None, runs=[asked_for(100)] * 2)
     runs = [asked_for(200) | {"disk.sda.util_pct": float(one)} for one in utils]
-    said = sentence(Answer(question=read_question(question, draft), runs=runs), today, seen, draft)
+    said = sentence(
+        answered(question=read_question(question, draft), runs=runs), today, seen, draft
+    )
     assert told in said
     assert ("It holds" in said) == (told == "It holds.")
 
 
 def test_no_load_holds_that_fills_the_cpus(seen: Look, draft: Draft) -> None:
     """Time of niced tasks makes room; all other time does not."""
-    today = Answer(question=None, runs=[asked_for(100)])
+    today = answered(question=None, runs=[asked_for(100)])
     for name, holds in (("nice_pct", True), ("system_pct", False)):
         run = asked_for(200) | {"cpu.user_pct": 40.0, f"cpu.{name}": 55.0}
-        then = Answer(question=read_question("load=2", draft), runs=[run])
+        then = answered(question=read_question("load=2", draft), runs=[run])
         said = sentence(then, today, seen, draft)
         assert ("It holds." in said) == holds
         assert ("but the CPUs are at their limit, 95 % busy." in said) != holds
+
+
+def test_transactions_that_share_commits_are_all_done(seen: Look, draft: Draft) -> None:
+    """Twice as many of them need not be twice the bytes: it holds nevertheless."""
+    today = answered(question=None, runs=[asked_for(100)])
+    then = answered(question=read_question("load=2", draft), runs=[asked_for(150)])
+    assert "It does not hold" in sentence(then, today, seen, draft)
+    assert " It holds. " in sentence(replace(then, served=[2.0]), today, seen, draft)
 
 
 def test_what_is_full_first_is_said_of_the_server_that_was_recorded(
     seen: Look, draft: Draft
 ) -> None:
     """Its disk is: not with another disk in its place, and not first at five times the load."""
-    today = Answer(question=None, runs=[asked_for(100)])
+    today = answered(question=None, runs=[asked_for(100)])
 
     def said(question: str) -> str:
-        then = Answer(question=read_question(question, draft), runs=[asked_for(1000)])
+        then = answered(question=read_question(question, draft), runs=[asked_for(1000)])
         return sentence(then, today, seen, draft)
 
     most = min(limits_of(seen).values())
     assert f"full first, at {most:.2g} times today's load" in said("load=1.1")
     assert f"full from {most:.2g} times today's load on" in said("load=5")
     assert "full" not in said("nvme+load=5")
+
+
+def answered(
+    *, question: Question | None, runs: Sequence[Figures], waits: Sequence[bool] = ()
+) -> Answer:
+    """Return an answer whose transactions each read as much, where today's read 100 MB a second."""
+    served = [one.get("disk.sda.r_bytes_per_s", 0.0) / 1e8 for one in runs]
+    return Answer(question=question, runs=runs, waits=waits, served=served)
 
 
 def asked_for(mb_per_s: float) -> dict[str, float]:
@@ -174,8 +194,8 @@ def test_a_change_that_begins_with_an_article_is_within_the_sentence(
     seen: Look, draft: Draft
 ) -> None:
     runs = [asked_for(100)]
-    today = Answer(question=None, runs=runs)
-    then = Answer(question=read_question("nvme+load=3", draft), runs=runs)
+    today = answered(question=None, runs=runs)
+    then = answered(question=read_question("nvme+load=3", draft), runs=runs)
     assert sentence(then, today, seen, draft).startswith("With an NVMe SSD and 3 times the load, ")
 
 
