@@ -24,10 +24,10 @@ def test_uniform_touches_of_w_pages_in_m_frames_fault_with_one_minus_m_by_w(kern
     machine = swapping(kernel)
     group = limited(machine, 2048, version)
     counts = []
-    program(machine, group, uniform_user(4096, 20_000, counts, warm=5_000))
+    program(machine, group, uniform_user(4096, 8_000, counts, warm=4_000))
     machine.run_until(100)
     machine.vm.check()
-    assert counts[0] / 20_000 == pytest.approx(0.5, abs=0.03)
+    assert counts[0] / 8_000 == pytest.approx(0.5, abs=0.03)
 
 
 def hot_and_cold(hot, cold, touches, share, counts):

@@ -1,5 +1,6 @@
 """Writers that are faster than the device: when they are held back, at which rate they go on."""
 
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -27,6 +28,13 @@ def write_for(machine, seconds, pages=1 << 22, **kwargs):
     return progress
 
 
+@cache
+def written_for_a_minute(kernel):
+    """Return a machine of 512 MiB after a minute of one fast writer, and the writer's progress."""
+    machine = Machine(kernel=kernel, rate_mib_per_s=50, memory_mib=512)
+    return machine, write_for(machine, 60)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_nobody_is_held_back_below_the_limit(kernel):
     machine = Machine(kernel=kernel, rate_mib_per_s=1)
@@ -38,8 +46,7 @@ def test_nobody_is_held_back_below_the_limit(kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_fast_writer_comes_down_to_the_rate_of_the_device(kernel):
-    machine = Machine(kernel=kernel, rate_mib_per_s=50, memory_mib=512)
-    progress = write_for(machine, 60)
+    machine, progress = written_for_a_minute(kernel)
     assert rate_between(progress, 30, 60) == pytest.approx(RATE, rel=0.1)
     assert machine.device.sectors[WRITE] * 512 == pytest.approx(60 * 50 * MIB, rel=0.1)
 
@@ -71,8 +78,7 @@ def test_two_writers_share_the_device_evenly_only_since_3_2(kernel):
 
 @pytest.mark.parametrize("kernel", WRITING)
 def test_until_3_1_the_writer_itself_writes_in_large_chunks(kernel):
-    machine = Machine(kernel=kernel, rate_mib_per_s=50, memory_mib=512)
-    progress = write_for(machine, 60)
+    _, progress = written_for_a_minute(kernel)
     late = [when for when, _ in progress if when > 30 * S]
     stalls = [after - before for before, after in pairwise(late)]
     assert max(stalls) > 50_000_000
@@ -80,8 +86,7 @@ def test_until_3_1_the_writer_itself_writes_in_large_chunks(kernel):
 
 @pytest.mark.parametrize("kernel", PACED)
 def test_from_3_2_on_the_writer_pauses_shortly_and_often(kernel):
-    machine = Machine(kernel=kernel, rate_mib_per_s=50, memory_mib=512)
-    progress = write_for(machine, 60)
+    _, progress = written_for_a_minute(kernel)
     late = [when for when, _ in progress if when > 30 * S]
     stalls = [after - before for before, after in pairwise(late)]
     assert max(stalls) <= 201_000_000
@@ -90,8 +95,7 @@ def test_from_3_2_on_the_writer_pauses_shortly_and_often(kernel):
 
 @pytest.mark.parametrize("kernel", PACED)
 def test_from_3_2_on_dirty_memory_settles_between_freerun_and_limit(kernel):
-    machine = Machine(kernel=kernel, rate_mib_per_s=50, memory_mib=512)
-    write_for(machine, 60)
+    machine, _ = written_for_a_minute(kernel)
     background, limit = dirty_limits(machine.vm)
     dirty = machine.vm.nr_dirty + machine.vm.nr_writeback
     assert (background + limit) / 2 < dirty < limit

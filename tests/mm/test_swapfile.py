@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.mm.features import features
@@ -36,6 +36,7 @@ def give(area, chunk, wanted):
     return given_slots
 
 
+@settings(max_examples=30)
 @given(st.randoms(use_true_random=False), st.sampled_from(KERNELS), st.integers(1, 1500))
 def test_a_slot_has_one_owner_and_all_can_be_given(rng, kernel, pages):
     area, chunk = area_and_chunk(kernel, pages)

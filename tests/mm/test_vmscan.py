@@ -17,7 +17,7 @@ from tests.mm.lru_oracle import ExactLists
 from tests.mm.machines import PAGES_PER_MIB, Machine, without_kswapd
 
 LISTS = ["2.6.18", "2.6.32", "3.10", "4.4", "4.8", "4.18"]
-REFERENCES = 60_000
+REFERENCES = 30_000
 PAGES = 12_000
 
 
