@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import sim
 from sim.cli import extras
 from sim.cli.main import COMMANDS
 from tests.cli.small import SMALL
 
 TOP = Path(__file__).resolve().parents[2]
+HOME = str(Path(sim.__file__).resolve().parents[1])  # of the twin that this tier tries
 # Runs the command line where an import of what the extras have fails.
 WITHOUT = """
 import sys
@@ -79,7 +81,7 @@ CASES = [
 
 def plain(folder: Path, words: str) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder, without what the extras have."""
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(TOP)!r})\n{WITHOUT}"]
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {HOME!r})\n{WITHOUT}"]
     return subprocess.run(
         [*command, *words.split()],
         cwd=folder,
