@@ -5,12 +5,13 @@ docs/reference/scenario-files.md are tried by tests/scenario/test_reference_page
 """
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import sim.lesson
-from docs.pages import all_pages
+from docs.pages import Page, all_pages
 from sim.lab.sheet import read_sheet, sheet_text
 from sim.scenario import load
 from sim.toml.layers import Table
@@ -28,9 +29,14 @@ SHEETS = "docs/how-to/labs.md"  # its block is a part of a sheet
 LESSONS = "docs/how-to/lessons.md"  # a cell of the first lesson
 
 
+@cache
+def pages() -> dict[str, Page]:
+    return all_pages()
+
+
 def unnamed(language: str) -> Iterator[tuple[str, int, str]]:
     """Yield page, line and content of the blocks of a language that have no file name."""
-    for name, page in all_pages().items():
+    for name, page in pages().items():
         for line, info, content in page.fences():
             if info.split() == [language] and name != ELSEWHERE:
                 yield name, line, content
