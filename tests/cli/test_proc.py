@@ -119,7 +119,13 @@ def started(tmp_path: Path, *words: str) -> "subprocess.Popen[str]":
     """Start a command in a process of its own."""
     command = [sys.executable, "-m", "sim", "proc", small_file(tmp_path), *words]
     return subprocess.Popen(
-        command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=TOP,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Who starts the tests in the background has interrupts ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 

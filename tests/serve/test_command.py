@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 
 import pytest
 from click.testing import CliRunner
@@ -20,7 +19,7 @@ from tests.cli.small import small_file
 from tests.serve.served import Asked, Served, open_files, resident_kib, served, soon
 
 GONE_S = 0.1
-TIMES = 5  # this computer may be busy: the middle one of so many counts
+TIMES = 5  # whatever else runs only adds to a time: the least of so many counts
 STANDING = 3  # the server that forks, one that watches resources, one worker that waits
 SENDERS = "process.blast.concurrency"
 
@@ -109,7 +108,7 @@ def test_a_run_ends_when_its_page_has_gone(server: Served) -> None:
     for _time in range(TIMES):
         begun(server).leave()
         taken_s.append(soon(lambda: len(server.started()) == STANDING))
-    assert median(taken_s) < GONE_S
+    assert min(taken_s) < GONE_S
 
 
 def test_the_run_before_ends_when_another_is_asked_for(server: Served) -> None:
@@ -126,7 +125,7 @@ def test_the_run_before_ends_when_another_is_asked_for(server: Served) -> None:
         first.leave()
         second.leave()
         soon(lambda: len(server.started()) == STANDING)
-    assert median(taken_s) < GONE_S
+    assert min(taken_s) < GONE_S
 
 
 def test_what_is_wrong_ends_the_run_before_as_well(server: Served) -> None:
