@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sim.lesson.copies import SOLUTION, notebook_of, without_solutions
+from sim.lesson.copies import SOLUTION, executed, notebook_of, without_solutions
 from sim.lesson.marking import Question, check, questions_of
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
+IN_JUPYTER = FOLDER / "04_queueing_laws.py"
 PARTS = ("The question", "The recording", "The estimate by hand", "Your prediction")
 PARTS += ("The simulation", "Three exercises", "What the model leaves out", "Solutions")
 
@@ -48,6 +49,18 @@ def marks_as_it_should(name: str, one: Question) -> None:
     for factor in (1 - 1.5 * one.within, 1 + 1.5 * one.within):
         assert not check(name, float(right) * factor, one.unit)
     assert not any(check(name, float(trap.value()), one.unit) for trap in one.traps)
+
+
+def test_a_lesson_runs_in_jupyter_and_has_its_pictures() -> None:
+    """What the site does with each lesson, of the one that takes least; all run in the test above.
+
+    A student's copy is a lesson up to its solutions: see below.
+    """
+    pytest.importorskip("ipykernel")
+    cells = executed(without_solutions(notebook_of(IN_JUPYTER)), FOLDER).cells
+    outputs = [one for cell in cells if cell.cell_type == "code" for one in cell.outputs]
+    assert not [one for one in outputs if one.get("name") == "stderr"]
+    assert [one for one in outputs if "image/png" in one.get("data", {})]
 
 
 @each_lesson
