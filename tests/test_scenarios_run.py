@@ -9,7 +9,7 @@ from sim.scenario import load
 from sim.scenario.load import headlines
 from sim.units import DIMS, NS_PER_S
 
-SECONDS = 8  # of simulated time, after the last program has started
+SECONDS = 3  # of simulated time, after the last program has started
 SECONDS_MAX = 40  # of all
 VARIANTS = [(one.name, what_if) for one in headlines() for what_if in (None, *one.what_ifs)]
 
