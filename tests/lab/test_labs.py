@@ -32,7 +32,7 @@ from tests.lab.sheets import (
 )
 
 LABS = sorted(lab_files())
-SEEDS = [1, pytest.param(2, marks=pytest.mark.slow)]
+SEEDS = [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
 every_lab = pytest.mark.parametrize("name", LABS)
 every_seed = pytest.mark.parametrize("seed", SEEDS)
 
