@@ -213,3 +213,25 @@ def test_a_server_whose_commits_no_flush_tells_has_a_fair_twin(tmp_path: Path) -
     assert twin.verdict.is_fair, twin.verdict.text
     [said] = writers_told(twin.draft)
     assert said.startswith("sda's writes are taken for synced: programs wait for a commit (derived")
+
+
+@pytest.mark.slow
+def test_where_nothing_tells_the_nearer_twin_is_taken_and_the_other_named(tmp_path: Path) -> None:
+    """The same server on 4.18, which throttles writeback and whose sysstat counts no flushes."""
+    modern = ("machine.kernel=4.18", "machine.disk.sda.scheduler=mq-deadline")
+    seen = printed(tmp_path, *modern)
+    drafts = draw_drafts(seen, 1)
+    assert len(drafts) == 2
+    twin = fit_best(
+        drafts,
+        seen,
+        tmp_path,
+        comment="a test\n",
+        seed=1,
+        simulations=24,
+        laboratory=Laboratory(measure=columns_of_run),
+    )
+    assert SYNC in [one.kind for load in twin.draft.loads for one in load.classes]
+    assert "its writes are taken for fsyncs; taken for writes, the twin is further off" in (
+        twin.draft.choice
+    )
