@@ -71,6 +71,10 @@ class Features:
     fsync_by_tid: bool
     flushes_in_fsync: bool
     flushes_in_sync: bool
+    no_journal: bool
+    fsync_writes_parent: bool
+    flushes_unjournalled: bool
+    fsync_writes_inode: bool
     discards: bool
     discards_together: bool
     discards_by_worker: bool
@@ -335,6 +339,26 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (3, 11),
         "sync flushes the drive's cache where no commit does",
         "fs/ext4/super.c ext4_sync_fs, 06a407f13daf; fs/ext3 never did",
+    ),
+    "no_journal": (
+        (2, 6, 29),
+        "ext4 needs no journal (has_journal = false)",
+        "0390131ba84f: EXT4_FEATURE_COMPAT_HAS_JOURNAL is an option",
+    ),
+    "fsync_writes_parent": (
+        (2, 6, 35),
+        "without a journal, fsync writes the directory of a new name",
+        "fs/ext4/fsync.c ext4_sync_parent, 14ece1028b3e",
+    ),
+    "flushes_unjournalled": (
+        (3, 16),
+        "without a journal, fsync flushes the drive's cache",
+        "fs/libfs.c generic_file_fsync, ac13a829f6ad",
+    ),
+    "fsync_writes_inode": (
+        (6, 18),
+        "without a journal, fsync writes the inode though the vfs holds it for clean",
+        "fs/ext4/fsync.c ext4_fsync_nojournal: 7.0 and the later stable releases of 6.18",
     ),
     "discards": ((2, 6, 33), "mount -o discard", "fs/ext4/super.c"),
     "discards_together": (

@@ -45,6 +45,7 @@ class Recovered:
 
     def __init__(self) -> None:
         self._names: dict[Inode, dict[str, Inode | None]] = {}
+        self.unused: dict[Inode, None] = {}  # Not in use on the disk: names of theirs are cleared.
 
     def put(self, directory: Inode, name: str, child: Inode | None) -> None:
         """Let a name refer to what it did before; to nothing."""
@@ -53,7 +54,11 @@ class Recovered:
     def entries(self, directory: Inode) -> dict[str, Inode]:
         """Return a directory as recovery finds it."""
         names = dict(directory.directory()) | self._names.get(directory, {})
-        return {name: inode for name, inode in names.items() if inode is not None}
+        return {
+            name: inode
+            for name, inode in names.items()
+            if inode is not None and inode not in self.unused
+        }
 
 
 def walk(

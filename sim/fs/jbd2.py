@@ -113,6 +113,7 @@ from sim.block.bio import (
     WRITE,
     Bio,
     EndIo,
+    Plug,
 )
 from sim.block.genhd import BlockDevice
 from sim.engine.calendar import Calendar
@@ -180,6 +181,9 @@ class JournalHead:
         self.freed = False  # Freed while an older transaction was committing it.
 
 
+EVERYTHING: Final = 1 << 62
+
+
 class Undo(NamedTuple):
     """The old state of a name or an inode that a transaction changed."""
 
@@ -187,7 +191,9 @@ class Undo(NamedTuple):
     name: str | None
     child: Inode | None  # What the name referred to.
     size: int  # Of the inode on the disk, without a name.
-    unwritten: bool  # Its data was dropped with pages that were never written.
+    readable: int  # So many bytes of it could be read: what follows had no data yet, or its
+    # pages were dropped and never written. EVERYTHING: all.
+    block: int  # The metadata block that the change is in: an entry's, the inode's.
 
 
 class DataRun:
@@ -262,6 +268,7 @@ class Transaction:
         self.revoked: dict[int, None] = {}
         self.freed: list[tuple[int, int]] = []  # Blocks that may be reused when it has committed.
         self.keeps_undo = False  # A power cut is expected: fill the undo list.
+        self.keeps_lives = False  # And note which inodes began and ended (nojournal.py).
         self.undo: list[Undo] = []
         self.fast_queue: FastQueue | None = None  # With fast commits: for the next one.
         self.fast_commits: list[FastCommit] = []
@@ -311,9 +318,12 @@ class Log:
         features: Features,
         barrier: bool,
     ) -> None:
-        """`runs` are its blocks on the device, the last `fast_blocks` of them not of the ring."""
+        """`runs` are its blocks on the device, the last `fast_blocks` of them not of the ring.
+
+        Without runs it has no room and nobody writes to it (nojournal.py).
+        """
         length_blocks = sum(end - start for start, end in runs) - fast_blocks
-        if length_blocks < LENGTH_MIN:  # jbd2_journal_initialize_fast_commit
+        if runs and length_blocks < LENGTH_MIN:  # jbd2_journal_initialize_fast_commit
             beside = f" beside {fast_blocks} for fast commits" if fast_blocks else ""
             message = f"a journal of {length_blocks} blocks{beside}: {LENGTH_MIN} are needed"
             raise ValueError(message)
@@ -479,7 +489,7 @@ class Journal:
         self.log = log
         self.home = home  # The device of all but the log (j_fs_dev): mostly the same.
         # The block device's page cache: metadata at home.
-        self.mapping = AddressSpace(vm, home, MetadataOps(self), bdi, MAPPING_BUFFERS)
+        self.mapping = AddressSpace(vm, home, self.home_ops(), bdi, MAPPING_BUFFERS)
         self.released = released  # Told of blocks whose freeing is on the disk.
         self.discard = discard  # Asked, before that, to discard them.
         self.handle_ns: int = params.handle_ns
@@ -506,6 +516,10 @@ class Journal:
         self.kept: list[Transaction] | None = None  # Committed, perhaps lost if the power went now.
         self.nr_commits = 0
         self.nr_checkpoints = 0
+
+    def home_ops(self) -> MetadataOps:
+        """Return what the page cache asks of metadata at home."""
+        return MetadataOps(self)
 
     def space_left(self) -> int:
         """Return the blocks handles may count on (__log_space_left)."""
@@ -569,6 +583,68 @@ class Journal:
         if transaction is not None:
             yield from self.log_wait_commit(task, transaction.tid)
 
+    def expect_power_cut(self) -> None:
+        """Keep what a power cut may take back."""
+        self.kept = []
+
+    def modify_head(
+        self, task: Task, handle: Handle, head: JournalHead, undo: bool
+    ) -> Blocking[None]:
+        """Modify a block whose journal head is at hand."""
+        task.charge_system(self.buffer_ns)
+        if head.locked or head.jlist == BJ_SHADOW:
+            yield from _wait_for_access(task, self, handle, head)
+        transaction = handle.transaction
+        if head.dirty:
+            head.dirty = False
+            head.jbddirty = True
+        owner = head.transaction
+        if owner is None:
+            head.transaction = transaction
+            head.jlist = BJ_RESERVED
+            head.modified = False
+        elif owner is not transaction and head.next_transaction is not transaction:
+            assert owner is self.committing
+            head.modified = False
+            if not head.frozen and (head.jlist != BJ_FORGET or undo):
+                head.frozen = True
+                task.charge_system(self.buffer_ns)  # The copy.
+            head.next_transaction = transaction
+        if transaction.revoked:
+            transaction.revoked.pop(head.block, None)  # journal_cancel_revoke
+        _dirty_metadata(handle, head)
+
+    def modify_for(self, task: Task, handle: Handle, inode: Inode, block: int) -> Blocking[None]:
+        """Modify a block that only this inode needs: of its entries, of its extents."""
+        return modify_block(task, self, handle, block)
+
+    def revoke(self, handle: Handle, block: int) -> None:
+        """Log that older copies of a freed block are void."""
+        handle.transaction.revoked[block] = None
+
+    def free(self, task: Task, handle: Handle, start: int, end: int) -> Blocking[None]:
+        """Keep freed blocks from others until the handle's transaction is on the disk."""
+        handle.transaction.freed.append((start, end))
+        return no_wait()
+
+    def write_inode(self, task: Task, block: int, wait: bool) -> Blocking[None]:
+        """The inode is in its block already; commit if somebody waits (ext4_write_inode)."""
+        return journal_force_commit(task, self) if wait else no_wait()
+
+    def send_home(self, head: JournalHead) -> None:
+        """The home copy of a block is about to be submitted."""
+        assert head.dirty and not head.locked
+        head.dirty = False
+        head.locked = True
+
+    def came_home(self, head: JournalHead) -> None:
+        """It is written (interrupt): the log no longer needs it."""
+        head.locked = False
+        if head.jlist == BJ_NONE and not head.dirty:
+            if head.cp_transaction is not None:
+                remove_checkpoint(self, head)
+            drop_head(self, head)
+
     def head_of(self, block: int) -> JournalHead:
         """Return the journal head of a metadata block, made at its first use as one."""
         head = self.heads.get(block)
@@ -605,6 +681,10 @@ class Journal:
         task.in_iowait = self.features.checkpoint_in_iowait  # mutex_lock_io
         yield from self.checkpoint_mutex.lock(task)
         task.in_iowait = False
+
+    def flush(self, task: Task) -> Blocking[None]:
+        """Flush the cache of the data's drive."""
+        return issue_flush(task, self.home)
 
     def flush_home(self, task: Task) -> Blocking[None]:
         """Flush the cache of the data's drive, if the log is on another one (t_need_data_flush).
@@ -802,35 +882,7 @@ def modify_block(
         head = journal.head_of(block)
     if head.transaction is handle.transaction and head.jlist == BJ_METADATA:
         return no_wait()  # Modified before in this transaction.
-    return modify_head(task, journal, handle, head, undo)
-
-
-def modify_head(
-    task: Task, journal: Journal, handle: Handle, head: JournalHead, undo: bool
-) -> Blocking[None]:
-    """The same, for a block whose journal head is at hand."""
-    task.charge_system(journal.buffer_ns)
-    if head.locked or head.jlist == BJ_SHADOW:
-        yield from _wait_for_access(task, journal, handle, head)
-    transaction = handle.transaction
-    if head.dirty:
-        head.dirty = False
-        head.jbddirty = True
-    owner = head.transaction
-    if owner is None:
-        head.transaction = transaction
-        head.jlist = BJ_RESERVED
-        head.modified = False
-    elif owner is not transaction and head.next_transaction is not transaction:
-        assert owner is journal.committing
-        head.modified = False
-        if not head.frozen and (head.jlist != BJ_FORGET or undo):
-            head.frozen = True
-            task.charge_system(journal.buffer_ns)  # The copy.
-        head.next_transaction = transaction
-    if transaction.revoked:
-        transaction.revoked.pop(head.block, None)  # journal_cancel_revoke
-    _dirty_metadata(handle, head)
+    return journal.modify_head(task, handle, head, undo)
 
 
 def _wait_for_access(
@@ -906,7 +958,7 @@ def forget_block(journal: Journal, handle: Handle, block: int) -> None:
 def revoke_block(journal: Journal, handle: Handle, block: int) -> None:
     """Forget a freed block and log that older copies in the log are void (journal_revoke)."""
     forget_block(journal, handle, block)
-    handle.transaction.revoked[block] = None
+    journal.revoke(handle, block)
 
 
 # --- commits
@@ -1255,13 +1307,13 @@ def flush_heads(task: Task, journal: Journal, heads: list[JournalHead]) -> Block
         start = end
 
 
-def submit_home(task: Task, home: HomeWrite) -> Blocking[None]:
-    """Submit one run of adjacent dirty blocks."""
+def submit_home(
+    task: Task, home: HomeWrite, flags: int = 0, plug: Plug | None = None
+) -> Blocking[None]:
+    """Submit one run of adjacent dirty blocks; into a plug, if the caller has one."""
     run = home.run
     for head in run:
-        assert head.dirty and not head.locked
-        head.dirty = False
-        head.locked = True
+        home.journal.send_home(head)
     count = len(run)
     bio = Bio(
         WRITE,
@@ -1270,11 +1322,15 @@ def submit_home(task: Task, home: HomeWrite) -> Blocking[None]:
         home.end_io,
         None,
         count,
-        0,
+        flags,
         task.pid,
     )
     journal = home.journal
-    return submit_run(task, journal.home, bio, journal.log.task_plug)
+    if plug is not None:
+        bio.plug = plug
+        yield from journal.home.submit(task, bio)
+        return
+    yield from submit_run(task, journal.home, bio, journal.log.task_plug)
 
 
 class HomeWrite:
@@ -1288,11 +1344,7 @@ class HomeWrite:
         """They are home (interrupt): the log no longer needs them, waiters may go on."""
         journal = self.journal
         for head in self.run:
-            head.locked = False
-            if head.jlist == BJ_NONE and not head.dirty:
-                if head.cp_transaction is not None:
-                    remove_checkpoint(journal, head)
-                drop_head(journal, head)
+            journal.came_home(head)
         journal.wait_buffer.wake_all()
 
 

@@ -86,6 +86,7 @@ class Mounts(Component[MountSpec]):
         why = refusal and refusal(params.params, kernel, described.sizes.get(params.device))
         if why:
             reading.error(table.place, f'machine.mount."{name}": {why}')
+        _check_journal_options(described, table, name, params)
         _check_journal_device(described, table, params)
 
     # --- in a machine
@@ -168,6 +169,22 @@ def _mount(reading: Reading, where: str, table: Table, path: tuple[str, ...]) ->
     if own is None or params is None:
         return None
     return MountSpec(**own, path=where, params=entry.params(**params))
+
+
+def _check_journal_options(described: Described, table: Table, name: str, spec: MountSpec) -> None:
+    """Note what is said of a journal where there is none."""
+    decided = table.leaf("has_journal")
+    if decided is None or getattr(spec.params, "has_journal", True):
+        return
+    options = getattr(lookup("filesystem", spec.type).cls, "journal_options", ())
+    for key in ("journal_device", *options):
+        leaf = table.leaf(key)
+        if leaf is not None and (leaf.layer >= decided.layer or key == "journal_device"):
+            described.reading.error(
+                leaf.at,
+                f'machine.mount."{name}": {key} = {leaf.value!r} is said of a journal, and there is'
+                f" none (allowed: no {key}, or has_journal = true)",
+            )
 
 
 def _check_journal_device(described: Described, table: Table, spec: MountSpec) -> None:

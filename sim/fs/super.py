@@ -661,6 +661,8 @@ class FileSystem:
     root: Inode  # The root directory, made when the file system is set up; a bdev has none.
     # The smallest other device that may hold its journal, mkfs's limit; 0: none may.
     journal_device_bytes_min: ClassVar[int] = 0
+    # What a mount may say of its journal; nothing of it where has_journal is false.
+    journal_options: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def refusal(cls, params: Any, kernel: KernelVersion, capacity_bytes: int | None) -> str:

@@ -28,6 +28,8 @@ SERVERS = (
     ("ext4", "2.6.38"),
     ("ext4", "3.10"),
     ("ext4", "6.1"),
+    ("ext4 without a journal", "3.16"),
+    ("ext4 without a journal", "6.18"),
     ("xfs", "3.2"),
     ("xfs", "6.1"),
 )
@@ -38,7 +40,9 @@ class Log:
 
     def __init__(self, fs, kernel, drive, barrier=True, appends=False):
         self.first = SIZE if appends else 0
-        mount = f'mount."/" = {{ type = "{fs}", device = "sda"'
+        kind, _, bare = fs.partition(" without ")
+        mount = f'mount."/" = {{ type = "{kind}", device = "sda"'
+        mount += ", has_journal = false" if bare else ""
         mount += f", barrier = {str(barrier).lower()} }}\n" if fs != "xfs" else " }\n"
         self.machine = boot(
             machine=f"disk.sda = {{ {DRIVES[drive]} }}\n{mount}",
@@ -127,7 +131,15 @@ def test_an_append_that_was_promised_survives_a_power_cut(fs, kernel, way):
 
 
 @pytest.mark.parametrize("call", ["fsync", "fdatasync"])
-@pytest.mark.parametrize(("fs", "kernel"), (("ext3", "2.6.33"), ("ext4", "3.12"), ("xfs", "6.1")))
+@pytest.mark.parametrize(
+    ("fs", "kernel"),
+    (
+        ("ext3", "2.6.33"),
+        ("ext4", "3.12"),
+        ("ext4 without a journal", "6.18"),
+        ("xfs", "6.1"),
+    ),
+)
 def test_what_one_of_several_writers_was_promised_survives_a_power_cut(fs, kernel, call):
     """Their commits and flushes are shared: none may end before what it shares has."""
     log = Log(fs, kernel, "disk")
@@ -156,7 +168,7 @@ def test_what_one_of_several_writers_was_promised_survives_a_power_cut(fs, kerne
 
 
 @pytest.mark.parametrize("drive", ["slow disk", "flash"])
-@pytest.mark.parametrize("fs", ["ext4", "xfs"])
+@pytest.mark.parametrize("fs", ["ext4", "ext4 without a journal", "xfs"])
 def test_fdatasync_of_an_overwrite_is_one_flush_of_the_drive(fs, drive):
     log = Log(fs, "6.1", drive).run(*WAYS["write, fdatasync"])
     assert log.flushes == WRITES

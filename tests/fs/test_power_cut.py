@@ -123,9 +123,17 @@ MODES = [
     (XFS, "4.18"),
     (XFS, "6.1"),
 ]
+# Without a journal there is no order among what nobody synced.
+BARE = EXT4 | {"has_journal": False}
+UNJOURNALLED = [
+    (BARE | {"dirsync": True}, "3.16"),
+    (BARE, "6.1"),
+    (BARE | {"delalloc": False}, "6.18"),
+    (BARE, "6.18"),
+]
 
 
-@pytest.mark.parametrize(("mount", "kernel"), MODES)
+@pytest.mark.parametrize(("mount", "kernel"), MODES + UNJOURNALLED)
 @settings(max_examples=10)
 @given(
     first=steps,
@@ -245,6 +253,8 @@ def lost_promises(mount: dict[str, object], kernel: str, disk: str, *, barrier: 
         (EXT3, "2.6.32", SSD),
         (XFS, "4.18", SSD),
         (EXT4, "6.1", NVME),
+        (BARE, "3.16", CACHE),
+        (BARE, "6.18", NVME),
     ],
 )
 def test_without_barriers_a_volatile_cache_breaks_promises_and_with_them_it_does_not(
@@ -252,6 +262,11 @@ def test_without_barriers_a_volatile_cache_breaks_promises_and_with_them_it_does
 ):
     assert lost_promises(mount, kernel, disk, barrier=False) > 0
     assert lost_promises(mount, kernel, disk, barrier=True) == 0
+
+
+@pytest.mark.parametrize(("kernel", "is_kept"), [("3.15", False), ("3.16", True)])
+def test_without_a_journal_fsync_flushes_from_3_16_on(kernel, is_kept):
+    assert (lost_promises(BARE, kernel, CACHE, barrier=True) == 0) is is_kept
 
 
 def test_a_buffer_that_capacitors_save_breaks_no_promise_without_barriers():
@@ -280,7 +295,10 @@ def test_xfs_logs_a_size_after_its_data_from_2_6_22_on(kernel, size, complete):
     assert found.files["/renamed"] == RemainingFile(size, size if complete else 0)
 
 
-@pytest.mark.parametrize(("mount", "kernel"), [(EXT3, "2.6.16"), (XFS, "2.6.16"), (XFS, "6.1")])
+@pytest.mark.parametrize(
+    ("mount", "kernel"),
+    [(EXT3, "2.6.16"), (BARE, "6.18"), (EXT4, "6.1"), (XFS, "2.6.16"), (XFS, "6.1")],
+)
 @given(cut_ms=st.integers(0, 600))
 @settings(max_examples=20)
 def test_what_was_synced_of_a_mailbox_survives_what_is_appended(mount, kernel, cut_ms):

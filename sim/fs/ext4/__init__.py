@@ -9,6 +9,7 @@ mke2fs.py      where mke2fs puts groups, bitmaps, inode tables, journal; what it
 inode.py       write, truncate, delete, fsync; pages to and from the disk
 extents.py     allocating extents
 namei.py       create, unlink, rename, ... as journal handles
+nojournal.py   what stands for the journal where there is none
 fast_commit.py what changed of files, logged instead of blocks
 super.py       the mounted file system
 fsck.py        e2fsck -n; what a power cut leaves

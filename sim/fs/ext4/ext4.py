@@ -32,8 +32,10 @@ from sim.fs.ext4.balloc import BLOCK_SIZE, BlockAllocator, Layout, Window
 from sim.fs.ext4.dir import DirectoryBlocks
 from sim.fs.ext4.ialloc import InodeAllocator
 from sim.fs.ext4.mballoc import LocalityGroups, OnlineDiscard
+from sim.fs.ext4.nojournal import NoJournal
 from sim.fs.features import Features
 from sim.fs.jbd2 import (
+    EVERYTHING,
     DataRun,
     DiscardFreed,
     Handle,
@@ -274,6 +276,12 @@ class Ext4Params(Ext3Params):
         source="e2fsprogs 1.41 mkjournal.c: get_midpoint_journal_block",
         doc="the journal lies in the middle of the device instead of its start",
     )
+    has_journal: bool = param(
+        True,
+        dim="bool",
+        source="mke2fs.conf of e2fsprogs 1.41: ext4 has one",
+        doc="false: mke2fs -O ^has_journal, no journal at all (2.6.29; images of clouds)",
+    )
     fresh: bool = param(
         False,
         dim="bool",
@@ -408,6 +416,8 @@ class Form:
     delays: bool  # write() promises blocks, writeback looks for them
     converts: bool  # delayed blocks are valid when their data are there
     discards: bool  # what a commit has freed is discarded
+    journalled: bool  # false: metadata are dirty in the device's cache (nojournal.py)
+    data_mode: DataMode
     journal_goal: int  # the block from which on the journal lies,
     journal_blocks: int  # and its length
     fast_blocks: int  # of which so many are for fast commits
@@ -519,6 +529,7 @@ class Ext4Inode(Inode):
         self.delayed = RangeSet()  # Pages that are dirty and have no block.
         self.unwritten = RangeSet()  # Blocks of fallocate() that nobody has written yet.
         self.pages_lock = Mutex()  # For the locks of its pages: mapping against truncating.
+        self.new_in: Ext4Inode | None = None  # EXT4_STATE_NEWENTRY, of a name in this directory.
         self.data_transaction: Transaction | None = None  # Where its last ordered data is,
         self.data_run: DataRun | None = None  # and which.
         self.disk_size = 0  # As of its last journalled change (i_disksize).
@@ -554,7 +565,7 @@ class Ext4SbInfo:
     def __init__(
         self, sb: FileSystem, params: Ext3Params, form: Form, context: MountContext
     ) -> None:
-        device, bdi = context.on_disk()
+        device, _ = context.on_disk()
         features = sb.features
         self.sb = sb
         self.params = params
@@ -570,11 +581,11 @@ class Ext4SbInfo:
         self.inode_numbers = InodeAllocator(form.layout, self.blocks, context.random)
         self.inodes: dict[int, Ext4Inode] = {}
         self.orphans: dict[int, Ext4Inode] = {}  # The head of the list on disk is the last one.
-        self.synchronous = params.sync
-        self.sync_directories = params.sync or params.dirsync
-        mode = DATA_MODES[params.data]
-        self.orders_data = mode.orders
-        self.journals_data = mode.journals
+        # Handles that end with a commit; without a journal they end with nothing.
+        self.synchronous = params.sync and form.journalled
+        self.sync_directories = (params.sync or params.dirsync) and form.journalled
+        self.orders_data = form.data_mode.orders
+        self.journals_data = form.data_mode.journals
         self.promised_blocks: int = 0
         self.reserve: int = 0  # Kept for leaves of extents.
         if form.extents:
@@ -582,34 +593,49 @@ class Ext4SbInfo:
         self.conversions = Conversions(sb)
         self.root_block, _ = self.blocks.allocate(form.layout.groups[0].start, 1, None)
         self.journal_runs: list[tuple[int, int]] = []  # Of a journal on the same device.
-        jiffy_ns = context.scheduler.tick_ns
-        min_batch_ns, max_batch_ns = 0, jiffy_ns
-        if form.driver.knows_batch_times and features.batch_times:
-            min_batch_ns, max_batch_ns = params.min_batch_ns, params.max_batch_ns
-        self.journal = Journal(
-            context.vm,
-            bdi,
-            device,
-            self._make_log(context.journal_device or device),
-            JournalParams(
-                commit_interval_ns=params.commit_ns,
-                min_batch_ns=min_batch_ns,
-                max_batch_ns=max_batch_ns,
-                barrier=params.barrier,
-                data_before_log=form.driver.data_before_log,
-                tail_at_commit=form.driver.tail_at_commit and features.tail_at_commit,
-                handle_ns=params.handle_ns,
-                buffer_ns=params.buffer_ns,
-            ),
-            jiffy_ns=jiffy_ns,
-            released=self.blocks.release,
-            discard=self._online_discard() if form.discards else None,
-        )
+        self.journal: Journal = self._make_journal(context)
         self.metadata = self.journal.mapping
         flex = form.layout.flex_groups
         self.prefetches: bool = form.driver.prefetches and not params.metadata_cached
         self.prefetch_step: int = PREFETCH_GROUPS if flex == 1 else min(flex, PREFETCH_GROUPS)
         self.unread_groups = set(range(0, len(form.layout.groups), self.prefetch_step))
+
+    def _make_journal(self, context: MountContext) -> Journal:
+        """Return the journal, or what stands for it where there is none."""
+        device, bdi = context.on_disk()
+        params, form = self.params, self.form
+        min_batch_ns, max_batch_ns = 0, context.scheduler.tick_ns
+        if form.driver.knows_batch_times and self.features.batch_times:
+            min_batch_ns, max_batch_ns = params.min_batch_ns, params.max_batch_ns
+        journal_params = JournalParams(
+            commit_interval_ns=params.commit_ns,
+            min_batch_ns=min_batch_ns,
+            max_batch_ns=max_batch_ns,
+            barrier=params.barrier,
+            data_before_log=form.driver.data_before_log,
+            tail_at_commit=form.driver.tail_at_commit and self.features.tail_at_commit,
+            handle_ns=params.handle_ns if form.journalled else 0,
+            buffer_ns=params.buffer_ns,
+        )
+        discard = self._online_discard() if form.discards else None
+        if not form.journalled:
+            return NoJournal(
+                context,
+                journal_params,
+                released=self.blocks.release,
+                discard=discard,
+                syncs_directories=params.sync or params.dirsync,
+            )
+        return Journal(
+            context.vm,
+            bdi,
+            device,
+            self._make_log(context.journal_device or device),
+            journal_params,
+            jiffy_ns=context.scheduler.tick_ns,
+            released=self.blocks.release,
+            discard=discard,
+        )
 
     def _make_log(self, device: BlockDevice) -> Log:
         """Return the journal's log, on the file system's own device or on another one."""
@@ -677,18 +703,26 @@ def dirty_size(handle: Handle, inode: Ext4Inode) -> None:
     inode.mapping.mark_inode_dirty()
     inode.datasync_tid = handle.transaction.tid
     if inode.disk_size != inode.size:
-        keep_size(handle, inode, unwritten=False)
+        keep_size(handle, inode, EVERYTHING)
         inode.disk_size = inode.size
 
 
-def keep_size(handle: Handle, inode: Ext4Inode, *, unwritten: bool) -> None:
+def keep_size(handle: Handle, inode: Ext4Inode, readable: int) -> None:
     """Keep an inode's size, if a power cut may take the transaction back.
 
-    `unwritten`: without the transaction its data, as it is in memory, cannot be read.
+    Without the transaction only `readable` bytes of its data, as it is in memory, can be read.
     """
     if handle.transaction.keeps_undo:
-        undo = Undo(inode, None, None, inode.disk_size, unwritten)
+        block = inode.fs.layout.inode_block(inode.ino)
+        undo = Undo(inode, None, None, inode.disk_size, readable, block)
         handle.transaction.undo.append(undo)
+
+
+def keep_life(handle: Handle, inode: Ext4Inode, before: int) -> None:
+    """Keep that an inode began or ended, if it matters (nojournal.py has what it was before)."""
+    if handle.transaction.keeps_lives:
+        block = inode.fs.layout.inode_block(inode.ino)
+        handle.transaction.undo.append(Undo(inode, None, None, before, EVERYTHING, block))
 
 
 def pages_of_size(size: int) -> int:

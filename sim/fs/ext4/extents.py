@@ -20,7 +20,7 @@ from sim.fs.ext4.ext4 import Ext4Inode, Ext4SbInfo, pages_of_size, tree_blocks
 from sim.fs.ext4.fast_commit import track_range
 from sim.fs.ext4.inode import STEP_CREDITS, account_blocks
 from sim.fs.ext4.mballoc import SMALL_FILE_BLOCKS, allocate_large
-from sim.fs.jbd2 import Handle, journal_extend, modify_block
+from sim.fs.jbd2 import Handle, journal_extend
 from sim.sched.task import Blocking, Task
 
 FLEX_GROUPS_FILES_APART: Final = 4  # EXT4_FLEX_SIZE_DIR_ALLOC_SCHEME
@@ -98,4 +98,4 @@ def _grow_tree(task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode) -> 
             yield from journal_extend(task, fs.journal, handle, STEP_CREDITS)
             yield from account_blocks(task, fs, handle, first, last)
         if needed:
-            yield from modify_block(task, fs.journal, handle, blocks[needed - 1])
+            yield from fs.journal.modify_for(task, handle, inode, blocks[needed - 1])

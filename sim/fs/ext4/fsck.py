@@ -33,12 +33,14 @@ Left out: repairing; where an evicted file's blocks were that are in the cache a
  long deletes.
 """
 
+from sim.block.genhd import BlockDevice
 from sim.engine.ranges import RangeSet
 from sim.fs.buffer import SECTORS_PER_BLOCK
 from sim.fs.ext4.balloc import BlockAllocator
 from sim.fs.ext4.ext4 import Ext4Inode, Ext4SbInfo, pages_of_size
+from sim.fs.ext4.nojournal import ALIVE, UNBORN, NoJournal
 from sim.fs.fsck import Recovered, walk, wrong_links
-from sim.fs.jbd2 import BJ_FORGET, BJ_METADATA, BJ_NONE, Journal, Transaction
+from sim.fs.jbd2 import BJ_FORGET, BJ_METADATA, BJ_NONE, EVERYTHING, Journal, Transaction, Undo
 from sim.fs.super import Inode, RemainingFile, Remains
 
 # --- is all consistent?
@@ -180,40 +182,46 @@ class _Undone:
         self._unsafe = unsafe
         self.names = Recovered()
         self.sizes: dict[Inode, int] = {}
-        self.unwritten: set[Inode] = set()
+        self.readable: dict[Inode, int] = {}
         self.changes = 0
 
     def undo(self, transaction: Transaction, kept: int) -> None:
         """Take back what a transaction did after its first `kept` changes."""
         for one in reversed(transaction.undo[kept:]):
-            self.changes += 1
-            if one.name is not None:
-                self.names.put(one.inode, one.name, one.child)
-                continue
+            self.take_back(one)
+
+    def take_back(self, one: Undo) -> None:
+        """Take one change back."""
+        self.changes += 1
+        if one.name is not None:
+            self.names.put(one.inode, one.name, one.child)
+        elif one.size == UNBORN:
+            self.names.unused[one.inode] = None
+        elif one.size == ALIVE:
+            self.names.unused.pop(one.inode, None)
+        else:
             self.sizes[one.inode] = one.size
-            if one.unwritten:
-                self.unwritten.add(one.inode)
+            self.readable[one.inode] = min(one.readable, self.readable.get(one.inode, EVERYTHING))
 
     def describe(self, inode: Inode) -> RemainingFile:
         """Return what is there of a file."""
         assert isinstance(inode, Ext4Inode)
         size = self.sizes.get(inode, inode.disk_size)
-        lost = inode in self.unwritten or not _is_complete(self._fs, inode, size, self._unsafe)
-        return RemainingFile(size, 0 if lost else size)
+        if not _is_complete(self._fs, inode, size, self._unsafe):
+            return RemainingFile(size, 0)
+        return RemainingFile(size, min(size, self.readable.get(inode, size)))
 
 
 def remains(fs: Ext4SbInfo) -> Remains:
     """Return what would be left if the power went now; raise UnmodelledError."""
     journal = fs.journal
     assert journal.kept is not None, "expect_power_cut() comes before the run"
-    unsafe = RangeSet()
-    for start, end in journal.home.unsafe_runs():
-        unsafe.add(start // SECTORS_PER_BLOCK, -(-end // SECTORS_PER_BLOCK))
+    unsafe = _unsafe_blocks(journal.home)
+    if isinstance(journal, NoJournal):
+        return _repaired(fs, journal, unsafe)
     log_unsafe = unsafe
     if journal.log.device is not journal.home:
-        log_unsafe = RangeSet()
-        for start, end in journal.log.device.unsafe_runs():
-            log_unsafe.add(start // SECTORS_PER_BLOCK, -(-end // SECTORS_PER_BLOCK))
+        log_unsafe = _unsafe_blocks(journal.log.device)
     durable, damage = _last_durable(journal, log_unsafe)
     undone = _Undone(fs, unsafe)
     lost = [one for one in journal.kept if one.tid > durable]
@@ -226,6 +234,28 @@ def remains(fs: Ext4SbInfo) -> Remains:
         lost_changes=undone.changes,
         last_durable=durable,
         damage=tuple(damage + _damage_at_home(fs, journal, unsafe)),
+    )
+
+
+def _unsafe_blocks(device: BlockDevice) -> RangeSet:
+    """Return the blocks that are in a cache of the device alone."""
+    unsafe = RangeSet()
+    for start, end in device.unsafe_runs():
+        unsafe.add(start // SECTORS_PER_BLOCK, -(-end // SECTORS_PER_BLOCK))
+    return unsafe
+
+
+def _repaired(fs: Ext4SbInfo, buffers: NoJournal, unsafe: RangeSet) -> Remains:
+    """Return what e2fsck leaves where no journal kept changes together."""
+    undone = _Undone(fs, unsafe)
+    lost = buffers.lost_changes(unsafe)
+    undone.names.unused.update(buffers.dead)
+    for one in lost:
+        undone.take_back(one)
+    return Remains(
+        kind=f"{fs.form.driver.name}, no journal",
+        files=walk(fs.sb.root, undone.names, undone.describe),
+        lost_changes=undone.changes,
     )
 
 

@@ -97,6 +97,7 @@ from sim.fs.ext4.ext4 import (
     Ext4SbInfo,
     dirty_size,
     dirty_times,
+    keep_life,
     keep_size,
     leaf_end,
     leaf_of,
@@ -107,6 +108,7 @@ from sim.fs.ext4.ext4 import (
 )
 from sim.fs.ext4.fast_commit import forget, track_range
 from sim.fs.ext4.mballoc import SMALL_FILE_BLOCKS
+from sim.fs.ext4.nojournal import ALIVE, NoJournal
 from sim.fs.features import Features
 from sim.fs.fs_writeback import writeback_single_inode
 from sim.fs.jbd2 import (
@@ -119,7 +121,6 @@ from sim.fs.jbd2 import (
     journal_start_reserved,
     journal_stop,
     modify_block,
-    modify_head,
     revoke_block,
     stop_handle,
     write_sync_plug,
@@ -284,7 +285,7 @@ def _journal_data(
     for block, count in inode.map.pieces(start, end):
         for offset in range(count):
             head = journal.data_head_of(block + offset, inode, page)
-            yield from modify_head(task, journal, handle, head, False)
+            yield from journal.modify_head(task, handle, head, False)
             page += 1
 
 
@@ -464,7 +465,7 @@ def free_blocks(
     for start, end in pieces:
         task.charge_system(fs.params.free_block_ns * (end - start))
         yield from journal_extend(task, journal, handle, STEP_CREDITS)
-        handle.transaction.freed.append((start, end))
+        yield from journal.free(task, handle, start, end)
         yield from modify_group(task, fs, handle, start // BLOCKS_PER_GROUP)
     dirty_size(handle, inode)
 
@@ -478,7 +479,7 @@ def delete_inode(task: Task, inode: Ext4Inode) -> Blocking[None]:
     yield from truncate_inode_pages(task, inode.mapping, 0)
     handle = yield from journal_start(task, journal, WRITE_CREDITS + 2 * STEP_CREDITS)
     if unwritten:
-        keep_size(handle, inode, unwritten=True)
+        keep_size(handle, inode, 0)
     if inode.map.starts or inode.map.leaves:
         inode.size = 0
         yield from free_blocks(task, fs, handle, inode, 0)
@@ -488,6 +489,7 @@ def delete_inode(task: Task, inode: Ext4Inode) -> Blocking[None]:
     yield from modify_block(task, journal, handle, fs.layout.groups[group].inode_bitmap)
     yield from modify_block(task, journal, handle, fs.layout.descriptor_block(group))
     forget(handle.transaction, inode)
+    keep_life(handle, inode, ALIVE)
     del fs.inodes[inode.ino]
     fs.inode_numbers.release(inode.ino, inode.is_dir())
     inode.state = 0
@@ -501,6 +503,9 @@ def delete_inode(task: Task, inode: Ext4Inode) -> Blocking[None]:
 def orphan_add(task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode) -> Blocking[None]:
     """Put an unlinked inode at the head of the list in the superblock, in case of a crash."""
     fs.orphans[inode.ino] = inode
+    if not fs.form.journalled:
+        yield from mark_inode_dirty(task, fs, handle, inode)
+        return
     yield from modify_block(task, fs.journal, handle, 0)
     yield from mark_inode_dirty(task, fs, handle, inode)
 
@@ -512,6 +517,8 @@ def orphan_del(task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode) -> 
     numbers = list(fs.orphans)
     index = numbers.index(inode.ino)
     del fs.orphans[inode.ino]
+    if not fs.form.journalled:
+        return
     if index == len(numbers) - 1:
         yield from modify_block(task, fs.journal, handle, 0)
     else:
@@ -582,6 +589,52 @@ def _complete_and_flush(task: Task, fs: Ext4SbInfo, tid: int) -> Blocking[None]:
     yield from issue_flush(task, fs.device)
 
 
+def sync_file_unjournalled(task: Task, inode: Ext4Inode, datasync: bool) -> Blocking[None]:
+    """Write the blocks that the inode needs, and flush (ext4_fsync_nojournal)."""
+    fs = inode.fs
+    buffers = fs.journal
+    assert isinstance(buffers, NoJournal)
+    yield from buffers.sync_noted(task, inode)
+    if fs.features.fsync_writes_inode or inode.state & _needed(datasync):
+        yield from _sync_inode(task, fs, inode)
+    if fs.features.fsync_writes_parent:
+        yield from _sync_parent(task, fs, buffers, inode)
+    if buffers.params.barrier and fs.features.flushes_unjournalled:
+        yield from buffers.flush(task)
+
+
+def _needed(datasync: bool) -> int:
+    """Return the bits of i_state that fsync, or fdatasync, sees to."""
+    return I_DIRTY_DATASYNC if datasync else I_DIRTY_INODE
+
+
+def _sync_inode(task: Task, fs: Ext4SbInfo, inode: Ext4Inode) -> Blocking[None]:
+    """Write the block of the inode table (sync_inode_metadata, ext4_write_inode)."""
+    inode.state &= ~I_DIRTY_INODE
+    return fs.journal.write_inode(task, fs.layout.inode_block(inode.ino), True)
+
+
+def _sync_parent(
+    task: Task, fs: Ext4SbInfo, buffers: NoJournal, inode: Ext4Inode
+) -> Blocking[None]:
+    """Write the directory of a new name, and those above while they are new (ext4_sync_parent)."""
+    while inode.new_in is not None:
+        directory = inode.new_in
+        inode.new_in = None
+        yield from buffers.sync_noted(task, directory)
+        if directory.state & I_DIRTY_INODE:
+            yield from _sync_inode(task, fs, directory)
+        inode = directory
+
+
+def sync_metadata(task: Task, fs: Ext4SbInfo) -> Blocking[None]:
+    """Write all metadata that is dirty in the block device's cache, and wait (sync_blockdev)."""
+    mapping = fs.metadata
+    if mapping.nr_dirty:
+        yield from mapping.a_ops.writepages(task, mapping, WritebackControl(WB_SYNC_ALL, ALL_PAGES))
+    yield from mapping.wait_on_writeback(task, 0, LAST_PAGE)
+
+
 # --- past the page cache, and what else the vfs asks of a file
 
 
@@ -623,6 +676,15 @@ def needs_datasync(inode: Ext4Inode, start: int, end: int) -> bool:
     if inode.has_unwritten and inode.unwritten.intersects(start, end):
         return True
     return inode.datasync_tid > inode.fs.journal.commit_sequence
+
+
+def needs_datasync_unjournalled(inode: Ext4Inode, start: int, end: int) -> bool:
+    """Return whether blocks are noted with the inode, or its size or blocks changed."""
+    buffers = inode.fs.journal
+    assert isinstance(buffers, NoJournal)
+    if inode.has_unwritten and inode.unwritten.intersects(start, end):
+        return True
+    return inode.ino in buffers.noted or inode.state & I_DIRTY_DATASYNC > 0
 
 
 def fill_holes(task: Task, inode: Ext4Inode, start: int, end: int) -> Blocking[None]:
@@ -700,7 +762,7 @@ def make_valid(
     if inode.has_unwritten:
         inode.unwritten.remove(start, end)
         inode.has_unwritten = inode.unwritten.count > 0
-    keep_size(handle, inode, unwritten=True)
+    keep_size(handle, inode, start << PAGE_SHIFT)
     dirty_size(handle, inode)
     yield from mark_inode_dirty(task, inode.fs, handle, inode)
     track_range(handle.transaction, inode, start, end)
@@ -849,9 +911,10 @@ class Ext4AddressSpaceOps(AddressSpaceOps):
         self.fs.device.unplug()
 
     def write_inode(self, task: Task, mapping: AddressSpace, wait: bool) -> Blocking[None]:
-        """The inode is in its block already (ext3_mark_inode_dirty); commit if somebody waits."""
+        """The inode is in its block already (ext3_mark_inode_dirty)."""
         inode_of(mapping).state &= ~I_DIRTY_INODE
-        return journal_force_commit(task, self.fs.journal) if wait else no_wait()
+        fs, inode = self.fs, inode_of(mapping)
+        return fs.journal.write_inode(task, fs.layout.inode_block(inode.ino), wait)
 
 
 def inode_of(mapping: AddressSpace) -> Ext4Inode:

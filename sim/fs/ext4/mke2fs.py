@@ -259,8 +259,20 @@ def refusal(params: Ext3Params, kernel: KernelVersion, capacity_bytes: int | Non
             f"ext4: discard = true needs kernel {since('discards')} or later, "
             f"this is {numbers(kernel)}"
         )
+    if not params.has_journal:
+        return _no_journal_refusal(kernel)
     why = _batch_refusal(params, kernel) or _journal_refusal(params, capacity_bytes)
     return why or _fast_commit_refusal(params, kernel, capacity_bytes)
+
+
+def _no_journal_refusal(kernel: KernelVersion) -> str:
+    """Return why a release mounts no ext4 without a journal."""
+    if features(kernel).no_journal:
+        return ""
+    return (
+        f"ext4: has_journal = false needs kernel {since('no_journal')} or later, "
+        f"this is {numbers(kernel)}"
+    )
 
 
 def _batch_refusal(params: Ext3Params, kernel: KernelVersion) -> str:

@@ -21,7 +21,7 @@ from typing import Final
 
 from sim.fs.errors import no_space
 from sim.fs.ext4.balloc import BLOCK_SIZE
-from sim.fs.ext4.ext4 import Ext4Inode, Ext4SbInfo, dirty_size, mark_inode_dirty
+from sim.fs.ext4.ext4 import Ext4Inode, Ext4SbInfo, dirty_size, keep_life, mark_inode_dirty
 from sim.fs.ext4.fast_commit import mark_ineligible, track_create, track_name
 from sim.fs.ext4.inode import (
     allocate_range,
@@ -29,7 +29,8 @@ from sim.fs.ext4.inode import (
     orphan_add,
     read_inode_block,
 )
-from sim.fs.jbd2 import Handle, Undo, journal_start, journal_stop, modify_block
+from sim.fs.ext4.nojournal import UNBORN
+from sim.fs.jbd2 import EVERYTHING, Handle, Undo, journal_start, journal_stop, modify_block
 from sim.fs.super import S_IFDIR, S_IFREG, Inode
 from sim.mm.writeback import ALL_PAGES, WB_SYNC_NONE, WritebackControl
 from sim.sched.task import Blocking, Task
@@ -127,6 +128,7 @@ def _new_inode(
         yield from read_inode_block(task, fs, ino)
     yield from modify_block(task, journal, handle, fs.layout.groups[group].inode_bitmap)
     yield from modify_block(task, journal, handle, fs.layout.descriptor_block(group))
+    keep_life(handle, inode, UNBORN)
     yield from mark_inode_dirty(task, fs, handle, inode)
     return inode
 
@@ -153,6 +155,7 @@ def _add_entry(
     change = blocks.add(name)
     _keep_name(handle, directory, name, None)
     directory.directory()[name] = inode
+    inode.new_in = directory
     task.charge_system(fs.params.directory_block_ns * change.scanned)
     yield from _modified(task, fs, handle, directory)
     for block in change.modified:
@@ -178,14 +181,16 @@ def _keep_name(handle: Handle, directory: Ext4Inode, name: str, child: Inode | N
     """
     track_name(handle.transaction, name)
     if handle.transaction.keeps_undo:
-        handle.transaction.undo.append(Undo(directory, name, child, 0, False))
+        index = directory.directory_blocks().block_of[name]
+        block = directory.map.block_of(index)
+        handle.transaction.undo.append(Undo(directory, name, child, 0, EVERYTHING, block))
 
 
 def _modify_entry_block(
     task: Task, fs: Ext4SbInfo, handle: Handle, directory: Ext4Inode, block: int
 ) -> Blocking[None]:
     """Journal one block of a directory."""
-    yield from modify_block(task, fs.journal, handle, directory.map.block_of(block))
+    yield from fs.journal.modify_for(task, handle, directory, directory.map.block_of(block))
 
 
 def _modified(task: Task, fs: Ext4SbInfo, handle: Handle, directory: Ext4Inode) -> Blocking[None]:
@@ -253,6 +258,8 @@ def rename(
     else:
         _keep_name(handle, new_dir, new_name, replaced)
         new_dir.directory()[new_name] = inode
+        if inode.new_in is not None:
+            inode.new_in = new_dir
         block = new_dir.directory_blocks().block_of[new_name]
         yield from _modify_entry_block(task, fs, handle, new_dir, block)
     yield from mark_inode_dirty(task, fs, handle, inode)

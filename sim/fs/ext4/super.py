@@ -41,12 +41,13 @@ from random import Random
 from typing import ClassVar, Final
 
 from sim.block.bio import BIO_FUA, WRITE, Bio
-from sim.fs.buffer import SECTORS_PER_BLOCK, issue_flush
+from sim.fs.buffer import SECTORS_PER_BLOCK
 from sim.fs.errors import no_space
 from sim.fs.ext4 import inode as files
 from sim.fs.ext4 import namei
 from sim.fs.ext4.balloc import BLOCK_SIZE, ROOT_INODE
 from sim.fs.ext4.ext4 import (
+    DATA_MODES,
     EXT4_DRIVER,
     FSYNC_ALWAYS,
     FSYNC_BY_TID,
@@ -72,8 +73,11 @@ from sim.fs.ext4.inode import (
     OrderedData,
     bread,
     map_indirect,
+    needs_datasync_unjournalled,
     prefetch_bitmaps,
     sync_file,
+    sync_file_unjournalled,
+    sync_metadata,
 )
 from sim.fs.ext4.mballoc import trim_free
 from sim.fs.ext4.mke2fs import (
@@ -180,13 +184,16 @@ def form_of(params: Ext3Params, context: MountContext, release: Features) -> For
             journal_blocks=asked_blocks or journal_blocks(layout.blocks, largest_blocks),
             fast_blocks=0,
             itable_wait=None,
+            journalled=True,
+            data_mode=DATA_MODES[params.data],
             fsync_rule=_fsync_rule(release),
             complete=commit_transaction,
         )
     zeroes_tables = params.fresh and params.lazy_itable_init and release.lazy_itable_init
-    delays = params.delalloc and params.data != "journal"
+    data = params.data if params.has_journal else "writeback"  # ext4_inode_journal_mode
+    delays = params.delalloc and data != "journal"
     length_blocks = asked_blocks or default_journal_blocks(layout.blocks, largest_blocks)
-    fast_blocks = fast_commit_blocks(params, length_blocks)
+    fast_blocks = fast_commit_blocks(params, length_blocks) if params.has_journal else 0
     return Form(
         driver=driver_of(params, release),
         layout=layout,
@@ -200,6 +207,8 @@ def form_of(params: Ext3Params, context: MountContext, release: Features) -> For
         journal_goal=journal_goal(layout) if params.journal_in_middle else 0,
         journal_blocks=length_blocks,
         fast_blocks=fast_blocks,
+        journalled=params.has_journal,
+        data_mode=DATA_MODES[data],
         itable_wait=params.init_itable if zeroes_tables else None,
         fsync_rule=FSYNC_BY_TID,
         complete=fast_commit if fast_blocks else commit_transaction,
@@ -217,6 +226,16 @@ class Ext4(FileSystem):
     """A mounted ext3 or ext4."""
 
     journal_device_bytes_min: ClassVar[int] = (1 + LENGTH_MIN) * BLOCK_SIZE
+    journal_options: ClassVar[tuple[str, ...]] = (
+        "data",
+        "commit",
+        "min_batch_time",
+        "max_batch_time",
+        "journal",
+        "journal_in_middle",
+        "fast_commit",
+        "fast_commit_size",
+    )
 
     @classmethod
     def refusal(cls, params: Ext3Params, kernel: KernelVersion, capacity_bytes: int | None) -> str:
@@ -233,6 +252,10 @@ class Ext4(FileSystem):
         op = EXT4_OPERATIONS if form.extents else OPERATIONS
         if form.delays:
             op = DELALLOC_OPERATIONS
+        if not form.journalled:
+            op = replace(
+                op, sync_file=sync_file_unjournalled, needs_datasync=needs_datasync_unjournalled
+            )
         super().__init__(context, op, f"{form.driver.name}_inode_cache")
         _, self.bdi = context.on_disk()
         self.synchronous = params.sync
@@ -287,9 +310,10 @@ class Ext4(FileSystem):
 
     def start(self) -> None:
         """Start the journal's thread, and the one that begins a little after mounting."""
-        if self.info.form.extents:
+        form = self.info.form
+        if form.journalled and form.extents:
             kthread_run(self.scheduler, f"jbd2/{self.info.device.name}-8", self._kjournald)
-        else:
+        elif form.journalled:
             self.scheduler.spawn("kjournald", self._kjournald)
         if self.lazyinit is not None and self.lazyinit.has_work():
             self.scheduler.spawn("ext4lazyinit", self.lazyinit.main)
@@ -381,16 +405,19 @@ class Ext4(FileSystem):
             if inode.mapping.nr_dirty:
                 yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
                 yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
-        journal = self.info.journal
+        info, journal = self.info, self.info.journal
         needs_flush = (
-            self.info.features.flushes_in_sync
-            and self.info.form.driver is EXT4_DRIVER
+            info.features.flushes_in_sync
+            and info.form.driver is EXT4_DRIVER
             and journal.params.barrier
-            and not journal.will_flush_data(journal.latest_tid())
+            and not (info.form.journalled and journal.will_flush_data(journal.latest_tid()))
         )
-        yield from journal.force_commit_nested(task)
+        if info.form.journalled:
+            yield from journal.force_commit_nested(task)
         if needs_flush:
-            yield from issue_flush(task, self.info.device)
+            yield from journal.flush(task)
+        if not info.form.journalled:  # sync_blockdev comes last.
+            yield from sync_metadata(task, info)
 
     def trim_fs(self, task: Task, least_bytes: int) -> Blocking[int]:
         """Discard free runs of the groups (ext4_trim_fs)."""
@@ -415,7 +442,7 @@ class Ext4(FileSystem):
         return check(self.info)
 
     def expect_power_cut(self) -> None:
-        self.info.journal.kept = []
+        self.info.journal.expect_power_cut()
 
     def remains(self) -> Remains:
         """Return what recovery would find if the power went now."""
