@@ -22,6 +22,8 @@ SECTOR_BYTES: Final = 512  # /sys/block/*/size counts these whatever the device'
 KIB: Final = 1024
 _BLOCK: Final = "/sys/block/"
 _VM: Final = "/proc/sys/vm/"
+_JOURNALS: Final = "/proc/fs/jbd2"
+_JOURNAL_INODE: Final = "-8"  # EXT4_JOURNAL_INO
 _COST: Final = re.compile(r"(?P<name>[a-z_]+) (?P<value>[0-9]+(\.[0-9]+)?)")
 # Filename, Type, Size, Used, Priority; a blank in a name is printed as \040.
 _SWAP: Final = re.compile(
@@ -82,10 +84,34 @@ class Host:
     memory_bytes: int | None
     devices: Mapping[str, BlockDevice]
     mounts: tuple[Mount, ...]
+    journals: tuple[str, ...] | None = None  # names in /proc/fs/jbd2; None: not recorded
     swaps: tuple[Swap, ...]
     vm: Mapping[str, int]
     unread: tuple[str, ...] = ()  # lines that say something else than they should
     costs: Mapping[str, float] = field(default_factory=dict)  # costs.txt, by name; ns
+
+    def lacks_journal(self, mount: Mount) -> bool:
+        """Return whether a mounted file system is an ext4 without a journal, as far as is known.
+
+        A journal on the same device is called DEVICE-8, by its inode. One on a device of its own is
+        called as that is (fs/jbd2/journal.c): then whose it is cannot be told.
+        """
+        if mount.type != "ext4" or self.journals is None:
+            return False
+        if not all(name.endswith(_JOURNAL_INODE) for name in self.journals):
+            return False
+        device = self._device_of(mount.source)
+        owners = {name.removesuffix(_JOURNAL_INODE) for name in self.journals}
+        return not owners or (device is not None and device not in owners)
+
+    def _device_of(self, source: str) -> str | None:
+        """Return the kernel's name of what is mounted; None if it was not recorded."""
+        name = source.removeprefix("/dev/")
+        for one in self.devices.values():
+            if one.volume is not None and name == f"mapper/{one.volume}":
+                return one.name
+        is_known = any(name.startswith(one) for one in self.devices)
+        return name.replace("/", "!") if is_known else None
 
     def facts(self) -> dict[str, str]:
         """Return what a recording calls facts (calibration.samples.FACTS)."""
@@ -143,6 +169,7 @@ def host_of(texts: Mapping[str, str]) -> Host:
         memory_bytes=_kib(memory_kb),
         devices={device.name: device for device in devices},
         mounts=tuple(_mounts(texts.get("/proc/mounts", ""))),
+        journals=tuple(texts[_JOURNALS].split()) if _JOURNALS in texts else None,
         swaps=tuple(swaps),
         vm={
             name.removeprefix(_VM): int(text)

@@ -13,12 +13,17 @@ that come at random at a rate X that is X T beside the first, so that c commits 
     X = c (1 + X T) = c / (1 - c T)
 fsyncs, and any number once commits follow each other without a gap. Writes beyond X + 2 c were left
 to the flusher by somebody else.
+ext4 without a journal (/proc/fs/jbd2 tells) has no commits: each fsync writes its data and the
+block with its inode, and flushes once; the flush's own bio counts as a write of no bytes. Nobody
+shares anything, and nothing flushes by itself (sim/fs/ext4/nojournal.py has the counts). So X = f,
+of 3 requests each; a new name is a fourth.
 By hand: 211 writes/s of 4 MB with 1 flush/s (c = 0.5, T = 80 ms): 0.52 fsyncs a second explain 1.5
 writes; the other 209.5 are bulk.
 """
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 FLUSHES: Final = 2.0  # of a commit, before and after its last block
@@ -26,6 +31,7 @@ SINGLE: Final = 2.25  # writes a flush: halfway from those of a commit, 1.5, to 
 SINGLE_MAX: Final = 6.0  # twice those of one flush: from here on most writes are not of fsyncs
 LOG_REQUESTS: Final = 2.0  # of a commit: the journal's blocks, its commit block
 REQUESTS: Final = 3.0  # of an fsync: data, the journal's blocks, its commit block
+JOURNAL_BYTES: Final = 12 * 1024  # descriptor, an inode's block, commit block
 COMMIT_AGE_S: Final = 5.0  # JBD2_DEFAULT_MAX_COMMIT_AGE
 OWN_FLUSHES_PER_S: Final = FLUSHES / COMMIT_AGE_S  # of a journal that nobody waits for
 MERGED_MIN: Final = 0.003  # of the writes; recorded: XFS 0 to 0.001, ext4 0.007 to 2.2
@@ -34,21 +40,41 @@ ALONE_MAX: Final = 0.1  # of a write's service time; recorded: ext3 0.04 and 0.0
 BESIDE_MIN: Final = 0.25  # of the writes; less is the estimate's own error
 
 
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """What one fsync, or one commit that several share, leaves beside the data."""
+
+    flushes: float
+    requests: float
+    bytes: int
+    is_shared: bool  # by those who come while it is under way
+
+
+COMMIT: Final = Promise(flushes=FLUSHES, requests=LOG_REQUESTS, bytes=JOURNAL_BYTES, is_shared=True)
+# One flush for three writes, on a drive or a file system of which no more is known.
+SINGLE_FLUSH: Final = Promise(
+    flushes=1.0, requests=LOG_REQUESTS, bytes=JOURNAL_BYTES, is_shared=False
+)
+# ext4 without a journal: the inode's block, and the flush's own request of no bytes.
+NO_JOURNAL: Final = Promise(flushes=1.0, requests=2.0, bytes=4096, is_shared=False)
+
+
 def are_waited_for(flushes_per_s: float) -> bool:
     """Return whether there are more flushes than a journal makes by itself."""
     return flushes_per_s > OWN_FLUSHES_PER_S
 
 
-def flushes_of(writes_per_s: float, flushes_per_s: float, *, alone: bool) -> float:
-    """Return how many flushes an fsync makes: those of a commit, or a single one.
+def promise_of(writes_per_s: float, flushes_per_s: float, *, alone: bool) -> Promise:
+    """Return what an fsync leaves where a journal may be: a commit, or a single flush.
 
     Commits that several writers share have more writes a flush as well; they come about where
     writers queue. Where there is no queue (`alone`), three requests a flush are single fsyncs: of
     ext4 without a journal, or with a drive that writes through on demand (FUA).
     """
     if not alone or not flushes_per_s:
-        return FLUSHES
-    return 1.0 if SINGLE <= writes_per_s / flushes_per_s < SINGLE_MAX else FLUSHES
+        return COMMIT
+    single = SINGLE <= writes_per_s / flushes_per_s < SINGLE_MAX
+    return SINGLE_FLUSH if single else COMMIT
 
 
 def logs_like_xfs(row: Mapping[str, float]) -> bool:
@@ -75,10 +101,13 @@ def waits_for_all(row: Mapping[str, float], customers: int | None) -> bool:
     return row["f_await_ms"] < ALONE_MAX * 10 * util / writes
 
 
-def commit_s(row: Mapping[str, float]) -> float:
-    """Return how long a commit takes, seconds: two writes, two flushes; 0 if not recorded."""
+def commit_s(row: Mapping[str, float], promise: Promise = COMMIT) -> float:
+    """Return how long a commit takes, seconds: two writes and its flushes; 0 if not recorded.
+
+    Without a journal the two are the data and the inode's block, one after the other.
+    """
     write_ms = row.get("w_await_ms", row.get("await_ms", 0.0))
-    return (LOG_REQUESTS * write_ms + FLUSHES * row.get("f_await_ms", 0.0)) / 1000
+    return (LOG_REQUESTS * write_ms + promise.flushes * row.get("f_await_ms", 0.0)) / 1000
 
 
 def shared_max(commits_per_s: float, time_s: float) -> float:

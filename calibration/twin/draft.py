@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from calibration.twin.cache import Cache
-from calibration.twin.commits import commit_s
+from calibration.twin.commits import COMMIT, NO_JOURNAL, commit_s
 from calibration.twin.demands import (
     CLASS_PER_S,
     DIRECT,
@@ -254,7 +254,7 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
         area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
         put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
     put(section, "fsyncs", 1 if one.kind == SYNC else 0, one.reason)
-    if one.kind == SYNC and one.flushes == 1:
+    if one.kind == SYNC and one.flushes == 1 and not one.is_bare:
         draft.server.single_flushes.add(load.name)
         why = "one flush for three writes, and nobody to share a commit with: no journal, or FUA"
         draft.server.left_out[f"{load.name} f_per_s"] = why
@@ -440,7 +440,7 @@ def draw_others(draft: Draft) -> None:
 
 
 def _as_programs(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> list[str]:
-    commit_ms = 1000 * commit_s(load.device.row)
+    commit_ms = 1000 * commit_s(load.device.row, NO_JOURNAL if one.is_bare else COMMIT)
     response_ms = {READ: load.reads.await_ms, DIRECT: load.writes.await_ms}.get(one.kind, commit_ms)
     entries = draft.sheet.sections[section]
     times = [entries[key].value for key in ("user", "system") if key in entries]

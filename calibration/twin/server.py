@@ -9,8 +9,9 @@ Left out: idle devices, partitions' places (one file system takes the whole disk
 A disk that turns becomes the profile of its speed, guessed from its service time. Any other is
 a multi-server station: so many requests side by side, each with a latency and a transfer, which are
 to be fitted. A virtual device as slow as an arm is a station of one server: what it lies on is not
-known. Where mounts were not recorded, the requests of fsyncs tell the file system, if there are
-any (calibration/twin/commits.py).
+known. An ext4 has a journal unless the names in /proc/fs/jbd2 were recorded and it has none there.
+Where mounts were not recorded, the requests of fsyncs tell the file system, if there are any
+(calibration/twin/commits.py).
 """
 
 import tomllib
@@ -25,6 +26,7 @@ from calibration.look.devices import VIRTUAL, DeviceLook
 from calibration.look.intervals import is_overcounted
 from calibration.twin.commits import are_waited_for, logs_like_xfs, waits_for_all
 from calibration.twin.demands import READ, SYNC, Load
+from calibration.twin.mounts import lacks_journal, mounted_on, volume_of
 from calibration.twin.page_costs import put_costs
 from calibration.twin.sheet import Path, Sheet
 from sim.block.features import (
@@ -92,6 +94,7 @@ class Place:
     volume: str | None
     type: str
     size_bytes: int
+    journalled: bool = True  # false: an ext4 without a journal
 
     def file(self, name: str) -> str:
         """Return the path of a file there."""
@@ -349,8 +352,8 @@ def _default_elevator(name: str, version: KernelVersion, known: Sequence[str]) -
 def _mount(sheet: Sheet, load: Load, seen: Look, server: Server) -> None:
     """Mount a file system on the device, through the busiest volume on it if there is one."""
     device = load.device
-    volume = _volume(device, seen)
-    mount = _mounted(device, volume, seen.source.host)
+    volume = volume_of(device, seen)
+    mount = mounted_on(device, volume, seen.source.host)
     kind, origin = _file_system(mount.type if mount is not None else None, load, server)
     place = Place(
         path=_path(mount, device.name, server),
@@ -358,6 +361,7 @@ def _mount(sheet: Sheet, load: Load, seen: Look, server: Server) -> None:
         volume=volume,
         type=kind,
         size_bytes=server.sizes[device.name],
+        journalled=not (kind == "ext4" and lacks_journal(device, seen)),
     )
     if volume is not None:
         section = ("machine", "volume", volume)
@@ -370,6 +374,8 @@ def _mount(sheet: Sheet, load: Load, seen: Look, server: Server) -> None:
     section = ("machine", "mount", place.path)
     sheet.put(section, "type", kind, origin)
     sheet.put(section, "device", place.device)
+    if not place.journalled:
+        sheet.put(section, "has_journal", False, f"{RECORDED}: /proc/fs/jbd2 has none of it")
 
 
 def _volume_size(disk: str, volume: str, host: Host | None) -> tuple[int, str]:
@@ -420,34 +426,6 @@ def _by_its_fsyncs(load: Load, else_: str) -> tuple[str, str]:
     if waits_for_all(row, customers):
         return "ext3", ": its flushes meet no other write, so that a commit waits for all data"
     return else_, ""
-
-
-def _volume(device: DeviceLook, seen: Look) -> str | None:
-    """Return the volume on a device that has most of its writes, if there is one."""
-    stack = next((one for one in seen.stacks if one.disk == device.name), None)
-    looks = {one.name: one for one in seen.devices}
-    volumes = [looks[name] for name in stack.volumes if name in looks] if stack else []
-    return max(volumes, key=lambda one: one.rate_per_s).name if volumes else None
-
-
-def _mounted(device: DeviceLook, volume: str | None, host: Host | None) -> Mount | None:
-    """Return what is mounted on the volume, or on the device or a partition of it."""
-    if host is None:
-        return None
-    block = host.devices.get(volume) if volume is not None else None
-    named = block.volume if block is not None else None
-    for mount in sorted(host.mounts, key=lambda one: len(one.place)):
-        source = mount.source.removeprefix("/dev/")
-        if volume is not None and source in (volume, f"mapper/{named}"):
-            return mount
-        if volume is None and _is_on(source, device.name):
-            return mount
-    return None
-
-
-def _is_on(source: str, disk: str) -> bool:
-    rest = source.removeprefix(disk)
-    return rest != source and (rest == "" or rest.lstrip("p").isdigit())
 
 
 def _path(mount: Mount | None, name: str, server: Server) -> str:

@@ -43,6 +43,12 @@ ELEVATORS: Final[Mapping[str, str]] = {
 OPTIONS: Final[Mapping[str, tuple[str, Value, str, str]]] = {
     "data_writeback": ("data", "writeback", "data=writeback", "Commits that do not wait for data."),
     "data_journal": ("data", "journal", "data=journal", "Data goes through the journal too."),
+    "journal": (
+        "has_journal",
+        True,
+        "a journal",
+        "A log that is written first, and shared commits.",
+    ),
     "no_barrier": ("barrier", False, "no barriers", "Commits that trust the device's cache."),
     "barrier": ("barrier", True, "barriers", "Commits that flush the device's cache."),
 }
@@ -184,11 +190,21 @@ def _options(draft: Draft) -> Iterator[WhatIf]:
         values = {
             dotted("machine", "mount", place.path, option): value
             for place in _file_places(draft)
-            if _default(place.type, option, draft.server.kernel) not in (None, value)
+            if _differs(place, option, value, draft.server.kernel)
             and _takes(place.type, option, value, draft.server.kernel)
         }
         if values:
             yield WhatIf(name=name, title=f"File system: {title}", doc=doc, values=values)
+
+
+def _differs(place: Place, option: str, value: Value, kernel: str) -> bool:
+    """Return whether an option would change something; without a journal none of its modes does."""
+    if option == "has_journal":
+        return not place.journalled
+    of_journal: Sequence[str] = getattr(lookup("filesystem", place.type).cls, "journal_options", ())
+    if not place.journalled and option in of_journal:
+        return False
+    return _default(place.type, option, kernel) not in (None, value)
 
 
 def _default(kind: str, option: str, kernel: str) -> Value | None:

@@ -111,3 +111,38 @@ def test_whatever_a_host_says_is_read_or_told(text: str) -> None:
     size_bytes = host.devices["sdb"].size_bytes
     assert size_bytes == (int(number) * 512 if number.isdigit() else None)
     assert host_of(TEXTS | {"/proc/cpuinfo": text}).cpus is None  # no line says "processor"
+
+
+EXT4_MOUNTS = "/dev/vda1 / ext4 rw 0 0\n/dev/mapper/vg-spool /spool ext4 rw 0 0\n"
+JOURNALS = {
+    "/proc/mounts": EXT4_MOUNTS + "/dev/vda2 /old ext3 rw 0 0\n/dev/vda3 /x xfs rw 0 0\n",
+    "/sys/block/vda/size": "2048\n",
+    "/sys/block/dm-0/dm/name": "vg-spool\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("names", "without"),
+    [
+        (None, []),  # not recorded
+        ("", ["/", "/spool"]),
+        ("vda1-8\n", ["/spool"]),
+        ("dm-0-8\n", ["/"]),
+        ("vda1-8\ndm-0-8\n", []),
+        ("sdc\n", []),  # a journal on a device of its own: whose it is cannot be told
+        ("vda2-8\n", ["/", "/spool"]),
+    ],
+)
+def test_an_ext4_that_has_no_name_among_the_journals_has_no_journal(
+    names: str | None, without: list[str]
+) -> None:
+    host = host_of(JOURNALS | ({} if names is None else {"/proc/fs/jbd2": names}))
+    assert [one.place for one in host.mounts if host.lacks_journal(one)] == without
+
+
+def test_the_names_of_journals_are_recorded_also_if_there_are_none(tmp_path: Path) -> None:
+    (tmp_path / "root/proc/fs/jbd2").mkdir(parents=True)
+    (tmp_path / "root/proc/stat").write_text("cpu 0 0 0 0\n")
+    record(str(tmp_path / "out"), 1, 0, root=str(tmp_path / "root"))
+    host = read_host(tmp_path / "out")
+    assert host is not None and host.journals == ()

@@ -8,8 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibration.twin.columns import recorded_columns
-from calibration.twin.commits import OWN_FLUSHES_PER_S, flushes_of, shared_max
-from calibration.twin.demands import JOURNAL_BYTES, READ, SWAP_OUT, SYNC, WRITE, Class, loads_of
+from calibration.twin.commits import (
+    JOURNAL_BYTES,
+    OWN_FLUSHES_PER_S,
+    promise_of,
+    shared_max,
+)
+from calibration.twin.demands import READ, SWAP_OUT, SYNC, WRITE, Class, loads_of
+from calibration.twin.draft import Draft
 from calibration.twin.page_costs import FOLIO_PAGES
 from calibration.twin.what_ifs import what_ifs_of
 from sim.scenario.load import load_text
@@ -89,8 +95,55 @@ def test_fsyncs_and_what_is_written_beside_them_are_all_that_was_written(
 def test_a_flush_is_single_where_writes_are_those_of_single_fsyncs(
     writes: float, flushes: float
 ) -> None:
-    assert flushes_of(writes, 1.0, alone=True) == flushes
-    assert flushes_of(writes, 1.0, alone=False) == 2.0
+    assert promise_of(writes, 1.0, alone=True).flushes == flushes
+    assert promise_of(writes, 1.0, alone=False).flushes == 2.0
+
+
+BARE = HOST | {"/proc/fs/jbd2": "", "/proc/mounts": "/dev/sda / ext4 rw 0 0\n"}
+
+
+def mount_of(draft: Draft) -> dict[str, object]:
+    """Return what a draft mounts on the device."""
+    section = draft.sheet.sections["machine", "mount", "/"]
+    return {key: entry.value for key, entry in section.items()}
+
+
+@pytest.mark.parametrize("util", [5.0, 80.0])
+def test_without_a_journal_there_is_one_fsync_for_each_flush(util: float) -> None:
+    """By hand: 420 writes/s of 24 / 7 KiB, 120 flushes/s: each 12 KiB, 4 are the inode's block."""
+    recorded = text(
+        row(w=420, size_kib=24 / 7, flushes=120, w_await=0.1, util=util),
+        heading=NEW,
+        kernel="6.18.0",
+    )
+    [load] = loads_of(seen_of(recorded, BARE))
+    [waited] = load.classes
+    assert (waited.kind, waited.flushes, waited.is_bare) == (SYNC, 1.0, True)
+    assert waited.rate_per_s == pytest.approx(120)
+    assert waited.size_bytes == pytest.approx(8192, rel=0.02)
+
+
+def test_a_twin_of_an_ext4_without_a_journal_has_none_and_counts_its_flushes() -> None:
+    recorded = text(row(w=360, size_kib=4, flushes=120, w_await=0.1), heading=NEW, kernel="6.18.0")
+    draft = draft_of(recorded, BARE)
+    assert mount_of(draft)["has_journal"] is False
+    assert "sda f_per_s" not in draft.server.left_out and not draft.server.single_flushes
+    asked = {one.name for one in what_ifs_of(draft)}
+    assert {"journal", "no_barrier"} <= asked
+    assert not {"data_writeback", "data_journal"} & asked
+    load_text(draft.sheet.text(""), Path("twin.toml"))
+
+
+@pytest.mark.parametrize("names", [None, "sda-8\n"])
+def test_where_a_journal_may_be_everything_is_as_before(names: str | None) -> None:
+    host = {path: said for path, said in BARE.items() if path != "/proc/fs/jbd2"}
+    if names is not None:
+        host["/proc/fs/jbd2"] = names
+    recorded = text(row(w=360, size_kib=4, flushes=120, w_await=0.1), heading=NEW, kernel="6.18.0")
+    draft = draft_of(recorded, host)
+    assert "has_journal" not in mount_of(draft)
+    assert draft.server.single_flushes == {"sda"}
+    assert {"data_writeback", "data_journal"} <= {one.name for one in what_ifs_of(draft)}
 
 
 def costs_ns(recorded: str, host: dict[str, str]) -> dict[str, float]:

@@ -283,7 +283,7 @@ mount."/" = { type = "ext4", device = "sda", journal_device = "sdb", has_journal
 
 
 def test_a_release_that_wants_a_journal_refuses_to_go_without():
-    with pytest.raises(ScenarioError, match="needs kernel 2.6.29 or later, this is 2.6.28"):
+    with pytest.raises(ScenarioError, match=r"needs kernel 2\.6\.29 or later, this is 2\.6\.28"):
         server(kernel="2.6.28")
 
 

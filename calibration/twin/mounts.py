@@ -1,0 +1,46 @@
+"""What is mounted on a recorded device, and whether it has a journal.
+
+Models: the lines of /proc/mounts, the stack of volumes, the names in /proc/fs/jbd2.
+Linux counterpart: fs/proc_namespace.c; fs/jbd2/journal.c (jbd2_stats_proc_init).
+Invariants: what was not recorded is None, and an ext4 whose journals were not recorded has one.
+Left out: several file systems on one device: the one with the shortest path stands for them.
+"""
+
+from calibration.host import Host, Mount
+from calibration.look import Look
+from calibration.look.devices import DeviceLook
+
+
+def lacks_journal(device: DeviceLook, seen: Look) -> bool:
+    """Return whether an ext4 without a journal is on a device, as far as was recorded."""
+    host = seen.source.host
+    mount = mounted_on(device, volume_of(device, seen), host)
+    return host is not None and mount is not None and host.lacks_journal(mount)
+
+
+def volume_of(device: DeviceLook, seen: Look) -> str | None:
+    """Return the volume on a device that has most of its writes, if there is one."""
+    stack = next((one for one in seen.stacks if one.disk == device.name), None)
+    looks = {one.name: one for one in seen.devices}
+    volumes = [looks[name] for name in stack.volumes if name in looks] if stack else []
+    return max(volumes, key=lambda one: one.rate_per_s).name if volumes else None
+
+
+def mounted_on(device: DeviceLook, volume: str | None, host: Host | None) -> Mount | None:
+    """Return what is mounted on the volume, or on the device or a partition of it."""
+    if host is None:
+        return None
+    block = host.devices.get(volume) if volume is not None else None
+    named = block.volume if block is not None else None
+    for mount in sorted(host.mounts, key=lambda one: len(one.place)):
+        source = mount.source.removeprefix("/dev/")
+        if volume is not None and source in (volume, f"mapper/{named}"):
+            return mount
+        if volume is None and _is_on(source, device.name):
+            return mount
+    return None
+
+
+def _is_on(source: str, disk: str) -> bool:
+    rest = source.removeprefix(disk)
+    return rest != source and (rest == "" or rest.lstrip("p").isdigit())
