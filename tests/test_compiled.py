@@ -166,6 +166,43 @@ def test_every_labs_base_has_the_same_digest_compiled_and_interpreted(elsewhere:
     assert interpreted.keys() == lab_files().keys()
 
 
+NO_JOURNAL = """\
+title = "Fsyncs without a journal"
+doc = "Compiled as interpreted."
+[machine]
+hostname = "m"
+kernel = "6.18"
+memory = "2 GiB"
+[machine.disk.sda]
+profile = "ssd-nvme"
+buffer_protected = false
+[machine.mount."/"]
+type = "ext4"
+device = "sda"
+has_journal = false
+[process.w]
+program = "transactions"
+rate = "200 /s"
+writes = 1
+write_size = "8 KiB"
+write_file = "/log"
+fsyncs = 1
+[run]
+duration = "10 s"
+"""
+
+
+def test_a_file_system_without_a_journal_is_the_same_compiled_and_interpreted(
+    elsewhere: Path,
+) -> None:
+    path = elsewhere / "bare.toml"
+    path.write_text(NO_JOURNAL, encoding="utf-8")
+    words = ["-m", "sim", "run", str(path), "--store", "none"]
+    compiled = installed(words, elsewhere)
+    assert compiled.returncode == 0, compiled.stderr
+    assert compiled.stdout == checked_out(words)
+
+
 OWN_PARTS = (20 * 8, 10 * 8, 20, 10)  # sectors and pages, read and written: one file of each
 
 

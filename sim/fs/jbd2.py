@@ -627,7 +627,7 @@ class Journal:
         handle.transaction.freed.append((start, end))
         return no_wait()
 
-    def write_inode(self, task: Task, block: int, wait: bool) -> Blocking[None]:
+    def write_inode(self, task: Task, ino: int, wait: bool) -> Blocking[None]:
         """The inode is in its block already; commit if somebody waits (ext4_write_inode)."""
         return journal_force_commit(task, self) if wait else no_wait()
 

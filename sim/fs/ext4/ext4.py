@@ -622,6 +622,7 @@ class Ext4SbInfo:
             return NoJournal(
                 context,
                 journal_params,
+                form.layout,
                 released=self.blocks.release,
                 discard=discard,
                 syncs_directories=params.sync or params.dirsync,

@@ -611,7 +611,7 @@ def _needed(datasync: bool) -> int:
 def _sync_inode(task: Task, fs: Ext4SbInfo, inode: Ext4Inode) -> Blocking[None]:
     """Write the block of the inode table (sync_inode_metadata, ext4_write_inode)."""
     inode.state &= ~I_DIRTY_INODE
-    return fs.journal.write_inode(task, fs.layout.inode_block(inode.ino), True)
+    return fs.journal.write_inode(task, inode.ino, True)
 
 
 def _sync_parent(
@@ -913,8 +913,7 @@ class Ext4AddressSpaceOps(AddressSpaceOps):
     def write_inode(self, task: Task, mapping: AddressSpace, wait: bool) -> Blocking[None]:
         """The inode is in its block already (ext3_mark_inode_dirty)."""
         inode_of(mapping).state &= ~I_DIRTY_INODE
-        fs, inode = self.fs, inode_of(mapping)
-        return fs.journal.write_inode(task, fs.layout.inode_block(inode.ino), wait)
+        return self.fs.journal.write_inode(task, inode_of(mapping).ino, wait)
 
 
 def inode_of(mapping: AddressSpace) -> Ext4Inode:

@@ -38,8 +38,8 @@ Invariants: one transaction runs for ever, commits never, and holds no block; a 
 Left out: e2fsck's other work: blocks that two files claim (those of a file whose deletion was not
  written, used again), both halves of a directory's split block, trees of extents whose leaf was not
  written; lost+found. A transaction's cost here is that of a block (`buffer`), though marking a
- buffer dirty costs less than the journal's access to it. Between 2.6.35 and 3.9 a directory was
- written for a new name only if the name took a new block.
+ buffer dirty costs less than the journal's access to it. Earlier releases from 2.6.35 on wrote a
+ directory for a new name only if the name took a new block.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ from typing import Final, NamedTuple
 from sim.block.bio import BIO_SYNC, Plug
 from sim.engine.ranges import RangeSet
 from sim.fs.buffer import SECTORS_PER_BLOCK, issue_flush
+from sim.fs.ext4.balloc import Layout
 from sim.fs.features import features
 from sim.fs.jbd2 import (
     DiscardFreed,
@@ -82,6 +83,7 @@ class NoJournal(Journal):
         self,
         context: MountContext,
         params: JournalParams,
+        layout: Layout,
         *,
         released: Callable[[int, int], None],
         discard: DiscardFreed | None,
@@ -99,6 +101,7 @@ class NoJournal(Journal):
             released=released,
             discard=discard,
         )
+        self.layout = layout
         self.max_transaction_buffers = NO_LIMIT
         self.forever = self.running = Transaction(1, 0, NO_LIMIT)
         self.transaction_sequence = 2
@@ -152,9 +155,9 @@ class NoJournal(Journal):
 
     # --- fsync
 
-    def write_inode(self, task: Task, block: int, wait: bool) -> Blocking[None]:
+    def write_inode(self, task: Task, ino: int, wait: bool) -> Blocking[None]:
         """Write the block that an inode is in, if somebody waits (ext4_write_inode)."""
-        head = self.heads.get(block)
+        head = self.heads.get(self.layout.inode_block(ino))
         return no_wait() if head is None or not wait else self.sync_buffer(task, head)
 
     def sync_noted(self, task: Task, inode: Inode) -> Blocking[None]:
