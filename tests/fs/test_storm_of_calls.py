@@ -149,6 +149,9 @@ EXT4_MACHINES: list[tuple[str, dict[str, object]]] = [
     ("6.18", {"data": "writeback"}),
     ("6.18", {"metadata_cached": False}),
     ("6.18", {"sync": True}),
+    ("6.18", {"has_journal": False}),
+    ("2.6.32", {"has_journal": False, "metadata_cached": False}),
+    ("6.18", {"has_journal": False, "sync": True}),
 ]
 
 
@@ -222,6 +225,14 @@ def test_a_full_xfs_stays_consistent(programs: list[list[Step]]) -> None:
 def test_a_full_ext4_stays_consistent(programs: list[list[Step]]) -> None:
     machine = Machine("6.18", capacity_bytes=32 << 20)
     fs = machine.mount_ext4()
+    run_all(machine, fs, [[*program, *program] for program in programs])
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs=st.lists(steps, min_size=1, max_size=4))
+def test_a_full_ext4_without_a_journal_stays_consistent(programs: list[list[Step]]) -> None:
+    machine = Machine("6.18", capacity_bytes=32 << 20)
+    fs = machine.mount_ext4(has_journal=False)
     run_all(machine, fs, [[*program, *program] for program in programs])
 
 

@@ -21,12 +21,15 @@ from sim.fs.super import (
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S, assert_sound
 
-KINDS = ["ext3", "ext4", "tmpfs", "xfs", "xfs of 2.6.16"]
+BARE = "ext4 without a journal"
+KINDS = ["ext3", "ext4", BARE, "tmpfs", "xfs", "xfs of 2.6.16"]
 Main = Callable[[Task], Blocking[None]]
 
 
 def mounted(kind: str) -> tuple[Machine, FileSystem]:
-    machine = Machine("6.18" if kind in ("ext4", "xfs") else "2.6.16")
+    machine = Machine("6.18" if kind in ("ext4", "xfs", BARE) else "2.6.16")
+    if kind == BARE:
+        return machine, machine.mount_ext4(has_journal=False)
     mount: Callable[[], FileSystem] = getattr(machine, f"mount_{kind.split()[0]}")
     return machine, mount()
 

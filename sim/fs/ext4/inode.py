@@ -57,9 +57,10 @@ fsync: when it is a journal commit
  The commit happens inside the caller's i_mutex (sim/fs/sync.py).
  - Mounted by ext4's code, the i_mutex is not taken (3.1, 02c24a82187d), a directory's fsync commits
    what runs or waits for what commits (ext4_force_commit), and adds nothing to it.
+ - Without a journal it writes blocks, and flushes once (sync_file_unjournalled, nojournal.py).
 Linux counterpart: fs/ext3/inode.c, fs/ext3/fsync.c, fs/buffer.c, fs/jbd/commit.c, 2.6.16, fsync
- also 2.6.32; fs/ext4/inode.c, indirect.c, page-io.c, fs/ext4/fsync.c ext4_fsync_journal,
- fs/ext4/balloc.c ext4_claim_free_clusters, 6.18.
+ also 2.6.32; fs/ext4/inode.c, indirect.c, page-io.c, fs/ext4/fsync.c ext4_fsync_journal and
+ ext4_fsync_nojournal, fs/ext4/balloc.c ext4_claim_free_clusters, 6.18.
 Invariants: a page under writeback has its block, and so has a dirty one unless it is delayed; a
  handle has credits for what it modifies. `delayed` of an inode are its pages that are dirty and
  have no block; the blocks promised are as many as those pages, and never more than are free. A page

@@ -4,7 +4,8 @@ Models: making (mke2fs), mounting, sync. ext3 has block groups, indirect blocks 
  flexible block groups with the journal in their middle, extents, delayed allocation, fast commits
  (fast_commit.py), barriers, and rename over a file that has its data sent first (auto_da_alloc).
  Names, inodes, directories, truncation, orphans, fsync and the journal are the same code. From 4.3
- on ext4's code mounts ext3 too: jbd2 and locality groups, on ext3's layout.
+ on ext4's code mounts ext3 too: jbd2 and locality groups, on ext3's layout. ext4 needs no journal
+ (2.6.29): nojournal.py stands for it then.
 ext4lazyinit does soon after a mount what nobody shall have to wait for later.
 *Block bitmaps* (5.13): at a random time within five seconds the thread reads all that are not in
 memory, a flexible group (or 32 groups) after the other: whoever allocates has read those of his own
