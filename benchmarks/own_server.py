@@ -90,8 +90,8 @@ def record(command: str, place: Path, what: str, seconds: int) -> None:
 
 
 def iotwin() -> list[str]:
-    """Return how the twin is called: as it is installed in this Python."""
-    return [sys.executable, "-m", "sim"]
+    """Return how the twin is called: as it is installed in this Python, compiled if it is."""
+    return [sys.executable, "-P", "-m", "sim"]
 
 
 def answer(place: Path) -> None:
@@ -105,7 +105,7 @@ def answer(place: Path) -> None:
 
 def afterwards(place: Path, what: str, device: str | None) -> dict[str, Any]:
     """Return what `python -m calibration afterwards` says of one answer."""
-    command = [sys.executable, "-m", "calibration", "afterwards", f"{place}/answer.json"]
+    command = [sys.executable, "-P", "-m", "calibration", "afterwards", f"{place}/answer.json"]
     command += [f"{place}/{what}", "--what-if", f"load={TIMES[what]:g}", "--json", "-"]
     command += ["--device", device] if device else []
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
