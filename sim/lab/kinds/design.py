@@ -1,4 +1,4 @@
-"""Design: settings that reach a goal, of listed paths alone; there is no answer to look up.
+"""Design: settings that reach a goal, of listed paths alone; it is marked by running it.
 
 Models: an engineer who may change some things of a server, and is judged by what it does then.
 Linux counterpart: none.
