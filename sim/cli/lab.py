@@ -84,8 +84,9 @@ def list_labs() -> None:
 )
 def start(name: str, seed: int, output: str | None) -> None:
     """Write a lab's file: question, commands, blanks."""
-    text = sheet_text(_known(name), seed)
-    path = output or sheet_name(name, seed)
+    lab = _known(name)
+    path = output or sheet_name(lab, seed)
+    text = sheet_text(lab, seed, path=path)
     _write_new(path, text)
     click.echo(f"{path} is written: it has the question, the commands and the blanks.")
     click.echo(f"When they are filled in: iotwin lab check {path}")

@@ -13,6 +13,7 @@ Left out: proof against forgery. A class's seeds come from the teacher's key (`c
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,18 +69,21 @@ def sheet_name(lab: str, whose: str | int) -> str:
     return f"{lab}-{whose}.toml"
 
 
-def sheet_text(name: str, seed: int, student: str = "") -> str:
-    """Return a lab's sheet for a seed: question, commands and blanks."""
+def sheet_text(name: str, seed: int, student: str = "", path: str = "") -> str:
+    """Return a lab's sheet for a seed: question, commands and blanks.
+
+    The commands name the file `path`, where it is given.
+    """
     lab = open_lab(name).drawn(seed)
-    return "\n".join(_lines(lab, seed, student)) + "\n"
+    return "\n".join(_lines(lab, seed, student, path)) + "\n"
 
 
-def _lines(lab: Lab, seed: int, student: str) -> Iterator[str]:
+def _lines(lab: Lab, seed: int, student: str, path: str) -> Iterator[str]:
     yield from comment(f"Lab {lab.name}: {lab.title}")
     yield "#"
     yield from comment(lab.question)
     yield "#"
-    here = sheet_name(lab.name, student or seed)
+    here = shlex.quote(path) if path else sheet_name(lab.name, student or seed)
     commands = (one.replace(THIS_FILE, here) for one in commands_of(lab, seed))
     yield from (f"#   {command}" for command in commands)
     yield "#"

@@ -49,6 +49,13 @@ def test_start_writes_a_sheet_once(folder):
     assert lab("start", "iowait", "-s", "4711", "-o", "other.toml").exit_code == 0
 
 
+def test_the_commands_of_a_sheet_name_its_own_file(folder):
+    assert lab("start", "sick", "-s", "99", "-o", "mine.toml").exit_code == 0
+    text = (folder / "mine.toml").read_text()
+    assert " mine.toml" in text
+    assert "sick-99.toml" not in text
+
+
 def test_a_lab_that_is_none_is_told_with_the_nearest():
     result = lab("start", "iowayt")
     assert result.exit_code == 2
