@@ -56,6 +56,14 @@ def test_the_commands_of_a_sheet_name_its_own_file(folder):
     assert "sick-99.toml" not in text
 
 
+def test_a_sheet_prints_values_as_they_are_typed():
+    assert "input_nocache: false, true" in sheet_text("cache", 1) or (
+        "input_nocache: true, false" in sheet_text("cache", 1)
+    )
+    assert '176 MiB"' in sheet_text("swap", 1)
+    assert 'from "' in sheet_text("swap", 1)
+
+
 def test_a_lab_that_is_none_is_told_with_the_nearest():
     result = lab("start", "iowayt")
     assert result.exit_code == 2

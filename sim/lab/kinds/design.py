@@ -16,6 +16,7 @@ of the `cuts`.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -242,8 +243,14 @@ def _words(values: Allowed) -> str:
     """Return the values that a path may have, as they would be written."""
     if isinstance(values, str):
         low, _dots, high = values.partition("..")
-        return f"from {low} to {high}"
-    return ", ".join(f'"{one}"' for one in values)
+        return f"from {_typed(low)} to {_typed(high)}"
+    return ", ".join(map(_typed, values))
+
+
+def _typed(text: str) -> str:
+    """Return a value as it is typed in TOML: yes or no and numbers bare, all others in quotes."""
+    is_bare = text in {"true", "false"} or re.fullmatch(r"-?\d+(\.\d+)?", text)
+    return text if is_bare else f'"{text}"'
 
 
 def _is_allowed(parameter: Parameter, values: Allowed) -> bool:
