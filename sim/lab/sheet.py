@@ -206,7 +206,8 @@ def _identity(root: Table, problems: list[Problem]) -> tuple[Lab | None, int, st
     if check != check_sum(name, seed, version, model, student):
         message = "lab, seed, version, model or student was changed since the file was made"
         allowed = "the lines as `iotwin lab start` or your teacher wrote them"
-        problems.append(Problem(root.place_of("check"), message, given_text(check), allowed))
+        given = f"{name}, seed {seed}, of iotwin {version}" + (f", {student}" if student else "")
+        problems.append(Problem(root.place_of("lab"), message, given_text(given), allowed))
     elif (version, model) != (sim.__version__, here):
         problems.append(_of_another_model(root, version, f"{name} -s {seed}", student, here))
     return lab, seed, student

@@ -189,10 +189,12 @@ def test_what_is_no_sheet_at_all(folder):
     [
         ({"machine.memory": '"8 GiB"'}, "unknown path 'machine.memory': p95 may not set it"),
         ({'machine.cgroup."pods/web".cpu_bust': '"9 ms"'}, "cpu_burst'?"),
-        ({'machine.cgroup."pods/web".cpu_burst': '"900 ms"'}, "more than the quota"),
+        ({'machine.cgroup."pods/web".cpu_burst': '"900 ms"'}, 'from "0 ms" to "100 ms"'),
         ({'machine.cgroup."pods/web".cpu_burst': '"many"'}, 'machine.cgroup."pods/web".cpu_burst'),
         ({"process.batch.policy": '"fifo"'}, "process.batch.policy"),
         ({"process.batch.nice": "-5"}, "process.batch.nice: p95 may not set it so"),
+        ({"process.batch.nice": '"five"'}, "process.batch.nice: p95 may not set it so"),
+        ({"process.batch.policy": '"../fifo"'}, 'accepted: "other", "batch", "idle"'),
         ({"process.web.nice": "-21"}, "process.web.nice"),
         ({"machine.cgroup.pods.cpu_weight": "0"}, "machine.cgroup.pods.cpu_weight"),
     ],
@@ -208,6 +210,18 @@ def test_a_design_that_may_not_be_is_told_with_its_line(folder, design, told):
     assert result.exit_code == 2
     assert f"{key} = {value}" in result.output
     assert told in result.output
+
+
+def test_what_may_not_be_set_is_told_before_what_would_come_of_it(folder):
+    """A RAID 0 with a disk missing is no array at all; but the lab does not offer it anyway."""
+    text = sheet_text("raid", 1)
+    line = 'machine.array.md0.level = "raid0"'
+    (folder / "sheet.toml").write_text(text.replace("[design.level]\n", f"[design.level]\n{line}\n"))
+    result = check("sheet.toml")
+    assert result.exit_code == 2
+    assert "machine.array.md0.level: level may not set it so" in result.output
+    assert 'accepted: "raid1", "raid5", "raid10"' in result.output
+    assert line in result.output
 
 
 def test_the_check_sum_covers_all_that_decides_a_server():

@@ -17,8 +17,8 @@ of the `cuts`.
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Final
 
@@ -37,7 +37,7 @@ from sim.toml.errors import Problem, ScenarioError, unknown
 from sim.toml.layers import Leaf, Table, quoted
 from sim.toml.lines import split_key
 from sim.toml.reading import Parameter, Reading
-from sim.units import UnitError, format_quantity, given_text, parse_quantity
+from sim.units import UnitError, Value, format_quantity, given_text, parse_quantity
 
 RUNS: Final = 3
 HEALTHY_SHARE: Final = 0.1  # by which a healed server may be worse than a healthy one
@@ -170,19 +170,35 @@ class Design(Task):
         return self.mark(FAIL, 0, f"the run ended in an error: {what}: {error}. {self.hint}")
 
     def _designed(self, table: Table, bench: Bench) -> Scenario:
-        """Return the server with the design laid over it; raise ScenarioError."""
+        """Return the server with the design laid over it; raise ScenarioError.
+
+        What the server has already is checked before it is built with the design: then a value that
+        may not be set is a mistake of the sheet, and not of what would come of it.
+        """
+        leaves = list(_leaves_of(table))
+        before = bench.lab.read(bench.seed, self.change, server=self.server)
+        known = {split_key(one.path): one for one in before.parameters}
+        self._refuse(
+            (leaf, path, replace(known[path], value=_canonical(leaf.value, known[path].dim)))
+            for path, leaf in leaves
+            if path in known and isinstance(leaf.value, Value)
+        )
         scenario = bench.lab.read(bench.seed, self.change, table, self.server)
+        made = {split_key(one.path): one for one in scenario.parameters}
+        self._refuse((leaf, path, made[path]) for path, leaf in leaves)
+        return scenario
+
+    def _refuse(self, found: Iterable[tuple[Leaf, tuple[str, ...], Parameter]]) -> None:
+        """Raise ScenarioError if a value is none that may be set."""
         values = {split_key(path): values for path, values in self.allow.items()}
-        parameters = {split_key(one.path): one for one in scenario.parameters}
         problems = []
-        for path, leaf in _leaves_of(table):
-            if not _is_allowed(parameters[path], values[path]):
-                message = f"{parameters[path].path}: {self.name} may not set it so"
+        for leaf, path, parameter in found:
+            if not _is_allowed(parameter, values[path]):
+                message = f"{parameter.path}: {self.name} may not set it so"
                 given, allowed = given_text(leaf.value), _words(values[path])
                 problems.append(Problem(leaf.at, message, given, allowed))
         if problems:
             raise ScenarioError(problems)
-        return scenario
 
     def _judged(self, base: Scenario, number: int, outcomes: Sequence[Replication]) -> Mark:
         """Judge the runs; so many of them are whole ones."""
@@ -260,13 +276,14 @@ def _is_allowed(parameter: Parameter, values: Allowed) -> bool:
         numbers = [
             one for one in (ends[0], parameter.value, ends[1]) if isinstance(one, int | float)
         ]
-        assert len(numbers) == 3, f"{parameter.path} has no range"
-        return numbers[0] <= numbers[1] <= numbers[2]
+        # A text that is no quantity is in no range.
+        return len(numbers) == 3 and numbers[0] <= numbers[1] <= numbers[2]
     return parameter.value in [_canonical(text, parameter.dim) for text in values]
 
 
-def _canonical(text: str, dim: str) -> object:
+def _canonical(given: Value, dim: str) -> Value:
+    """Return a value in the unit of its parameter; what is none stays as it is."""
     try:
-        return parse_quantity(text, dim)
+        return parse_quantity(given, dim)
     except UnitError:
-        return text == "true" if dim == "bool" else text
+        return given == "true" if dim == "bool" else given
