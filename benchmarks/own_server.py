@@ -134,8 +134,9 @@ def main() -> None:
             inside, columns = inside + told["inside"], columns + told["columns"]
             widths += [one["hi"] / one["lo"] for one in told["outcomes"].values() if one["lo"]]
             counted, width = f"{told['inside']}/{told['columns']}", told["width_median"]
+            verdict = told["verdict"].partition(":")[0]
             print(
-                f"{name:<10} {what:<8} {counted:>8} {width or 0:>6.2f}  {told['verdict']:<12}"
+                f"{name:<10} {what:<8} {counted:>8} {width or 0:>6.2f}  {verdict:<12}"
                 f" {', '.join(outside)}",
                 flush=True,
             )
