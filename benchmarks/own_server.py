@@ -5,9 +5,9 @@ twin of the first recording alone, ask it about both, and count how many of the 
 lie inside the answered 90 % intervals (`python -m calibration afterwards`). The loads are those of
 benchmarks/loads.py; --load adds one of your own (pgbench, fio).
 
-It takes some seven minutes a load, of which five are the recording. The disk is the one that TRIAL is
-on. What else the host does in these minutes belongs to the recordings: let it do nothing. What is
-there already is not recorded again.
+It takes some seven minutes a load, of which five are the recording. The disk is the one that TRIAL
+is on. What else the host does in these minutes belongs to the recordings: let it do nothing. What
+is there already is not recorded again.
 """
 
 import argparse
