@@ -216,7 +216,8 @@ def test_what_may_not_be_set_is_told_before_what_would_come_of_it(folder):
     """A RAID 0 with a disk missing is no array at all; but the lab does not offer it anyway."""
     text = sheet_text("raid", 1)
     line = 'machine.array.md0.level = "raid0"'
-    (folder / "sheet.toml").write_text(text.replace("[design.level]\n", f"[design.level]\n{line}\n"))
+    text = text.replace("[design.level]\n", f"[design.level]\n{line}\n")
+    (folder / "sheet.toml").write_text(text)
     result = check("sheet.toml")
     assert result.exit_code == 2
     assert "machine.array.md0.level: level may not set it so" in result.output
