@@ -158,6 +158,15 @@ class Machine:
             yield from sync.fsync(self.vfs, task, file)
         yield from self.vfs.close(task, file)
 
+    def append_to_next_page(self, task: Task, file: File) -> Blocking[list[int]]:
+        """Append 2300 bytes twice; return the pages of each request for the second's data."""
+        for _ in range(2):
+            yield from read_write.write(self.vfs, task, file, 2300)
+            self.writes()
+            yield from sync.fdatasync(self.vfs, task, file)
+        first = file.inode.map.block_of(0)
+        return [count for block, count in self.writes() if first <= block <= first + 1]
+
     def fsync_path(self, task: Task, path: str) -> Blocking[None]:
         """Open, fsync, close: a directory, say."""
         file: File = yield from self.vfs.open(task, path, O_RDONLY)

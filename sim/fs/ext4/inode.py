@@ -628,14 +628,6 @@ def _sync_parent(
         inode = directory
 
 
-def sync_metadata(task: Task, fs: Ext4SbInfo) -> Blocking[None]:
-    """Write all metadata that is dirty in the block device's cache, and wait (sync_blockdev)."""
-    mapping = fs.metadata
-    if mapping.nr_dirty:
-        yield from mapping.a_ops.writepages(task, mapping, WritebackControl(WB_SYNC_ALL, ALL_PAGES))
-    yield from mapping.wait_on_writeback(task, 0, LAST_PAGE)
-
-
 # --- past the page cache, and what else the vfs asks of a file
 
 

@@ -67,7 +67,7 @@ from sim.fs.jbd2 import (
 )
 from sim.fs.super import Inode, MountContext
 from sim.mm.address_space import AddressSpace
-from sim.mm.writeback import WB_SYNC_ALL, WritebackControl
+from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WritebackControl
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task, no_wait
 
 NO_LIMIT: Final = 1 << 60  # of credits, and of a transaction's age
@@ -152,6 +152,24 @@ class NoJournal(Journal):
         if self.discard is not None:
             yield from self.discard(task, [(start, end)])
         self.released(start, end)
+
+    # --- sync
+
+    def will_flush_data(self, tid: int) -> bool:
+        """Return that no commit will: who wants a flush asks for it himself."""
+        return False
+
+    def force_commit_nested(self, task: Task) -> Blocking[None]:
+        """Nothing: what was freed is free already, and sync_home() writes what is dirty."""
+        return no_wait()
+
+    def sync_home(self, task: Task) -> Blocking[None]:
+        """Write all metadata that is dirty, and wait (sync_blockdev)."""
+        mapping = self.mapping
+        if mapping.nr_dirty:
+            wbc = WritebackControl(WB_SYNC_ALL, ALL_PAGES)
+            yield from mapping.a_ops.writepages(task, mapping, wbc)
+        yield from mapping.wait_on_writeback(task, 0, LAST_PAGE)
 
     # --- fsync
 

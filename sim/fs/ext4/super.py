@@ -78,7 +78,6 @@ from sim.fs.ext4.inode import (
     prefetch_bitmaps,
     sync_file,
     sync_file_unjournalled,
-    sync_metadata,
 )
 from sim.fs.ext4.mballoc import trim_free
 from sim.fs.ext4.mke2fs import (
@@ -411,14 +410,12 @@ class Ext4(FileSystem):
             info.features.flushes_in_sync
             and info.form.driver is EXT4_DRIVER
             and journal.params.barrier
-            and not (info.form.journalled and journal.will_flush_data(journal.latest_tid()))
+            and not journal.will_flush_data(journal.latest_tid())
         )
-        if info.form.journalled:
-            yield from journal.force_commit_nested(task)
+        yield from journal.force_commit_nested(task)
         if needs_flush:
             yield from journal.flush(task)
-        if not info.form.journalled:  # sync_blockdev comes last.
-            yield from sync_metadata(task, info)
+        yield from journal.sync_home(task)
 
     def trim_fs(self, task: Task, least_bytes: int) -> Blocking[int]:
         """Discard free runs of the groups (ext4_trim_fs)."""
