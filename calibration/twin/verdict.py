@@ -21,7 +21,11 @@ FAIR: Final = 2.0  # times the trust, as 2 standard deviations
 ROUGH: Final = 4.0
 # Below it, small and nothing are the same: a point of CPU time or utilisation; what iostat prints.
 NEGLIGIBLE: Final[Mapping[str, float]] = {"%": 1.0}
-# What a column's end -> what to do if a twin misses it.
+_MADE: Final = (
+    "are the file system's: `iotwin record` tells which one is mounted, and nothing tells all of"
+    " how it was made"
+)
+# A column's end -> what to do if a twin misses it.
 ADVICE: Final[Mapping[str, str]] = {
     "util_pct": "leave util aside, for it says how often the device is not idle, not how full it"
     " is, and Linux 5.0 to 6.9 counts whole jiffies",
@@ -29,12 +33,9 @@ ADVICE: Final[Mapping[str, str]] = {
     " `iotwin look` names intervals to cut",
     "w_await_ms": "record longer, five minutes or more, for writeback comes in bursts; `iotwin"
     " look` names intervals to cut",
-    "_bytes": "sizes are the file system's: `iotwin record` tells which one is mounted, and"
-    " nothing tells all of how it was made",
-    "_bytes_per_s": "sizes are the file system's: `iotwin record` tells which one is mounted, and"
-    " nothing tells all of how it was made",
-    "w_per_s": "writes are the file system's: `iotwin record` tells which one is mounted, and"
-    " nothing tells all of how it was made",
+    "_bytes": f"sizes {_MADE}",
+    "_bytes_per_s": f"sizes {_MADE}",
+    "w_per_s": f"writes {_MADE}",
     "iowait_pct": "leave iowait aside: which CPU a task sleeps on is chance",
     "load average": "leave the load average aside: tasks that do no I/O and use no CPU time are in"
     " it (a lock, a file server), or I/O that nobody waits for is not",

@@ -1,5 +1,6 @@
 """Who writes where flushes do not tell: a queue, dirty data and a rhythm, each alone."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from calibration.look import Look, look
 from calibration.readers import read_text
 from calibration.twin.columns import columns_of_run
 from calibration.twin.demands import DIRECT, READ, SYNC, WRITE, Load, loads_of
-from calibration.twin.fitting import draw_drafts, fit_best
+from calibration.twin.draft import Draft
+from calibration.twin.fitting import Twin, draw_drafts, fit_best
 from calibration.twin.report import writers_told
 from calibration.twin.writers import REQUESTS_MAX, WAKES_S, Evidence, evidence_of
 from sim.cli.main import cli
@@ -196,20 +198,24 @@ def printed(folder: Path, *sets: str) -> Look:
     return look(open_source([str(path)]))
 
 
+def fitted(drafts: Sequence[Draft], seen: Look, folder: Path, *, simulations: int) -> Twin:
+    """Return the twin of the draft that comes nearest."""
+    return fit_best(
+        drafts,
+        seen,
+        folder,
+        comment="a test\n",
+        seed=1,
+        simulations=simulations,
+        laboratory=Laboratory(measure=columns_of_run),
+    )
+
+
 @pytest.mark.slow
 def test_a_server_whose_commits_no_flush_tells_has_a_fair_twin(tmp_path: Path) -> None:
     """45 transactions a second, one in four of which commits; sysstat counts no flushes."""
     seen = printed(tmp_path)
-    drafts = draw_drafts(seen, 1)
-    twin = fit_best(
-        drafts,
-        seen,
-        tmp_path,
-        comment="a test\n",
-        seed=1,
-        simulations=32,
-        laboratory=Laboratory(measure=columns_of_run),
-    )
+    twin = fitted(draw_drafts(seen, 1), seen, tmp_path, simulations=32)
     assert twin.verdict.is_fair, twin.verdict.text
     [said] = writers_told(twin.draft)
     assert said.startswith("sda's writes are taken for synced: programs wait for a commit (derived")
@@ -222,15 +228,7 @@ def test_where_nothing_tells_the_nearer_twin_is_taken_and_the_other_named(tmp_pa
     seen = printed(tmp_path, *modern)
     drafts = draw_drafts(seen, 1)
     assert len(drafts) == 2
-    twin = fit_best(
-        drafts,
-        seen,
-        tmp_path,
-        comment="a test\n",
-        seed=1,
-        simulations=24,
-        laboratory=Laboratory(measure=columns_of_run),
-    )
+    twin = fitted(drafts, seen, tmp_path, simulations=24)
     assert SYNC in [one.kind for load in twin.draft.loads for one in load.classes]
     assert "its writes are taken for fsyncs; taken for writes, the twin is further off" in (
         twin.draft.choice

@@ -154,7 +154,7 @@ class Design(Task):
         if not isinstance(child, Table) or next(_leaves_of(child), None) is None:
             return None
         base = bench.lab.read(bench.seed, self.change) if self.change else bench.base
-        design = self._designed(child, bench)
+        design = self._designed(child, base, bench)
         seeds = bench.design_seeds
         runs = [(one, seed) for one in (base, design) for seed in seeds]
         is_run_whole = bool(self.goals or self.as_healthy)
@@ -169,15 +169,14 @@ class Design(Task):
         what = "memory ran out" if isinstance(error, OutOfMemory) else type(error).__name__
         return self.mark(FAIL, 0, f"the run ended in an error: {what}: {error}. {self.hint}")
 
-    def _designed(self, table: Table, bench: Bench) -> Scenario:
+    def _designed(self, table: Table, base: Scenario, bench: Bench) -> Scenario:
         """Return the server with the design laid over it; raise ScenarioError.
 
-        What the server has already is checked before it is built with the design: then a value that
-        may not be set is a mistake of the sheet, and not of what would come of it.
+        What the server has without it is checked before it is built: then a value that may not be
+        set is a mistake of the sheet, and not of what would come of it.
         """
         leaves = list(_leaves_of(table))
-        before = bench.lab.read(bench.seed, self.change, server=self.server)
-        known = {split_key(one.path): one for one in before.parameters}
+        known = {split_key(one.path): one for one in base.parameters}
         self._refuse(
             (leaf, path, replace(known[path], value=_canonical(leaf.value, known[path].dim)))
             for path, leaf in leaves
