@@ -2,7 +2,8 @@
 
 For each load: record it, then the same with twice as many programs and with half as many; make a
 twin of the first recording alone, ask it about both, and count how many of the columns that came
-lie inside the answered 90 % intervals (`python -m calibration afterwards`). The loads are those of
+lie inside the answered 90 % intervals (`python -m calibration afterwards`). The same is done from
+texts alone (`iostat -xz 1`, `vmstat 1`), if these tools are installed. The loads are those of
 benchmarks/loads.py; --load adds one of your own (pgbench, fio).
 
 It takes some seven minutes a load, of which five are the recording. The disk is the one that TRIAL
@@ -16,8 +17,10 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from shutil import which
 from statistics import median
 from typing import Any, Final
 
@@ -27,6 +30,10 @@ RATES: Final[Mapping[str, float]] = {"mail": 15.0, "log": 30.0, "reads": 150.0}
 PROGRAMS: Final = 4
 TIMES: Final[Mapping[str, float]] = {"today": 1, "doubled": 2, "halved": 0.5}
 SETTLE_S: Final = 10
+TOOLS: Final[Mapping[str, Sequence[str]]] = {
+    "iostat": ("iostat", "-xz", "1"),
+    "vmstat": ("vmstat", "1"),
+}
 WIDTH_MAX: Final = 2.0
 
 
@@ -70,7 +77,7 @@ def commands_of(options: argparse.Namespace) -> dict[str, str]:
 
 
 def record(command: str, place: Path, what: str, seconds: int) -> None:
-    """Record the host while so many programs of a load run."""
+    """Record the host while so many programs of a load run, as a folder and as texts."""
     target = place / what
     if target.exists():
         return
@@ -85,8 +92,21 @@ def record(command: str, place: Path, what: str, seconds: int) -> None:
         if load.poll() is not None:
             sys.exit(f"{place.name}: the load ended before it was recorded: {filled}")
         unfinished = target.with_suffix(".part")
-        subprocess.run([*iotwin(), "record", unfinished, "--duration", f"{seconds}s"], check=True)
+        with ExitStack() as tools:
+            for tool, text in texts_of(place, what).items():
+                written = tools.enter_context(text.open("w"))
+                line = [*TOOLS[tool], str(seconds + 1)]  # the first is since boot
+                tools.enter_context(subprocess.Popen(line, stdout=written))
+            told = [*iotwin(), "record", str(unfinished), "--duration", f"{seconds}s"]
+            subprocess.run(told, check=True)
     unfinished.rename(target)
+
+
+def texts_of(place: Path, what: str) -> dict[str, Path]:
+    """Return where each tool's text of a recording is; nothing if a tool is not installed."""
+    if any(which(tool) is None for tool in TOOLS):
+        return {}
+    return {tool: place / f"{what}.{tool}" for tool in TOOLS}
 
 
 def iotwin() -> list[str]:
@@ -94,49 +114,49 @@ def iotwin() -> list[str]:
     return [sys.executable, "-P", "-m", "sim"]
 
 
-def answer(place: Path) -> None:
+def answer(place: Path, source: str) -> None:
     """Make the twin of the first recording, and ask it about the other two."""
     asked = ["--what-if", "load=2", "--what-if", "load=0.5"]
-    made = ["-o", f"{place}/twin.toml", "--json", f"{place}/answer.json", "--store", "none"]
-    with (place / "mine.txt").open("w") as told:
-        command = [*iotwin(), "mine", f"{place}/today", *asked, *made]
+    stem = f"{place}/{source}"
+    made = ["-o", f"{stem}.toml", "--json", f"{stem}.json", "--store", "none"]
+    with (place / f"{source}.txt").open("w") as told:
+        command = [*iotwin(), "mine", *sources_of(place, "today")[source], *asked, *made]
         subprocess.run(command, check=True, stdout=told)
 
 
-def afterwards(place: Path, what: str, device: str | None) -> dict[str, Any]:
+def sources_of(place: Path, what: str) -> dict[str, list[str]]:
+    """Return the files of each way to record: ours, and the texts of the usual tools."""
+    texts = [str(text) for text in texts_of(place, what).values()]
+    return {"record": [f"{place}/{what}"]} | ({"texts": texts} if texts else {})
+
+
+def afterwards(place: Path, source: str, what: str, device: str | None) -> dict[str, Any]:
     """Return what `python -m calibration afterwards` says of one answer."""
-    command = [sys.executable, "-P", "-m", "calibration", "afterwards", f"{place}/answer.json"]
-    command += [f"{place}/{what}", "--what-if", f"load={TIMES[what]:g}", "--json", "-"]
-    command += ["--device", device] if device else []
+    command = [sys.executable, "-P", "-m", "calibration", "afterwards", f"{place}/{source}.json"]
+    command += [*sources_of(place, what)[source], "--what-if", f"load={TIMES[what]:g}"]
+    command += ["--json", "-", *(["--device", device] if device else [])]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return dict(json.loads(done.stdout))
 
 
-def main() -> None:
-    """Record all loads, then ask, then count."""
-    options = parse_options()
-    commands = commands_of(options)
-    for name, command in commands.items():
-        place = options.trial / name
-        place.mkdir(parents=True, exist_ok=True)
-        for what in TIMES:
-            record(command, place, what, options.today if what == "today" else options.later)
+def count(places: Sequence[Path], source: str, device: str | None) -> None:
+    """Print what was answered of each load, beside what came."""
+    print(f"from {source}:")
     print(f"{'load':<10} {'asked':<8} {'inside':>8} {'width':>6}  {'twin':<12} outside")
     inside = columns = 0
     widths = []
-    for name in commands:
-        place = options.trial / name
-        if not (place / "answer.json").exists():
-            answer(place)
+    for place in places:
+        if not (place / f"{source}.json").exists():
+            answer(place, source)
         for what in ("doubled", "halved"):
-            told = afterwards(place, what, options.device)
+            told = afterwards(place, source, what, device)
             outside = [key for key, one in told["outcomes"].items() if not one["inside"]]
             inside, columns = inside + told["inside"], columns + told["columns"]
             widths += [one["hi"] / one["lo"] for one in told["outcomes"].values() if one["lo"]]
             counted, width = f"{told['inside']}/{told['columns']}", told["width_median"]
             verdict = told["verdict"].partition(":")[0]
             print(
-                f"{name:<10} {what:<8} {counted:>8} {width or 0:>6.2f}  {verdict:<12}"
+                f"{place.name:<10} {what:<8} {counted:>8} {width or 0:>6.2f}  {verdict:<12}"
                 f" {', '.join(outside)}",
                 flush=True,
             )
@@ -145,6 +165,20 @@ def main() -> None:
         f"inside: {inside} of {columns} columns; no wider than a factor of {WIDTH_MAX:g}:"
         f" {narrow} of {len(widths)}; width {median(widths):.2f} in the median"
     )
+
+
+def main() -> None:
+    """Record all loads, then ask, then count."""
+    options = parse_options()
+    places = []
+    for name, command in commands_of(options).items():
+        places.append(options.trial / name)
+        places[-1].mkdir(parents=True, exist_ok=True)
+        for what in TIMES:
+            seconds = options.today if what == "today" else options.later
+            record(command, places[-1], what, seconds)
+    for source in sources_of(places[0], "today"):
+        count(places, source, options.device)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from calibration.look.cpus import CpuLook
-from calibration.look.devices import DeviceLook, lowest
+from calibration.look.devices import DeviceLook, busy_pct, lowest
 from calibration.look.intervals import Interval
 
 FULL: Final = 0.9  # from here on a queue in front of one server is ten times the service time
@@ -36,7 +36,7 @@ class Seen:
     @property
     def disks(self) -> list[DeviceLook]:
         """Return the devices below all volumes, busiest first."""
-        return sorted(lowest(self.devices), key=lambda one: -(one.util_pct or 0.0))
+        return sorted(lowest(self.devices), key=lambda one: -one.busy_pct)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ def bottleneck(seen: Seen) -> Verdict:
 
 def _disk_full(seen: Seen) -> Verdict | None:
     disk = next(iter(seen.disks), None)
-    if disk is None or (disk.util_pct or 0.0) < 100 * FULL:
+    if disk is None or disk.busy_pct < 100 * FULL:
         return None
     queue = disk.row.get("aqu_sz")
     waiting = f" with {queue:.1f} requests in queue and service" if queue is not None else ""
@@ -71,7 +71,7 @@ def _disk_full(seen: Seen) -> Verdict | None:
     )
     return Verdict(
         resource=disk.name,
-        sentence=f"{disk.name} is full: {disk.util_pct:.0f} % busy at {disk.rate_per_s:.0f}"
+        sentence=f"{disk.name} is full: {disk.busy_pct:.0f} % busy at {disk.rate_per_s:.0f}"
         f" requests/s of {disk.service_ms or 0:.1f} ms{waiting}{idle}{doubt}.",
     )
 
@@ -108,7 +108,7 @@ def _at_times(seen: Seen) -> Verdict | None:
     """A resource that is full in a part of the intervals: the mean hides it."""
     busy = {
         disk.name: [
-            one.devices[disk.name].get("util_pct", 0.0) / 100
+            busy_pct(one.devices[disk.name], disk.guess) / 100
             for one in seen.intervals
             if disk.name in one.devices
         ]
@@ -176,7 +176,7 @@ def _nothing(seen: Seen) -> Verdict:
 
 def _most(seen: Seen) -> str:
     """Return the utilisation of the busiest device and of the CPUs."""
-    parts = [f"{one.name} {one.util_pct:.0f} % busy" for one in seen.disks[:1] if one.util_pct]
+    parts = [f"{one.name} {one.busy_pct:.0f} % busy" for one in seen.disks[:1] if one.util_pct]
     if seen.cpu.busy is not None:
         parts.append(f"CPUs {100 * seen.cpu.busy:.0f} % busy")
     return ", ".join(parts) or "utilisation not recorded"

@@ -69,9 +69,9 @@ def _cpus(seen: Look) -> Iterator[str]:
 
 
 def _devices(devices: Sequence[DeviceLook]) -> Iterator[str]:
-    known = sorted(lowest(devices), key=lambda one: -(one.util_pct or 0.0))
+    known = sorted(lowest(devices), key=lambda one: -one.busy_pct)
     for one in known[:DEVICES_MAX]:
-        busy = f"{one.util_pct:.0f} % busy" if one.util_pct is not None else "no %util recorded"
+        busy = f"{one.busy_pct:.0f} % busy" if one.util_pct is not None else "no %util recorded"
         does = " and ".join(_directions(one)) or f"{figure(one.rate_per_s)} requests/s"
         answer = await_of(one.row)
         takes = f", each answered in {figure(answer)} ms" if answer else ""

@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from calibration.host import BlockDevice
-from calibration.look.intervals import Interval, Row, await_of, bytes_of, mean_row, rate_of
-from calibration.look.laws import service_ms
+from calibration.look.intervals import (
+    COUNTED,
+    Interval,
+    Row,
+    await_of,
+    bytes_of,
+    mean_row,
+    rate_of,
+)
+from calibration.look.laws import requests_in_system, service_ms
 
 STACKED: Final = ("dm-", "md")
 # Names that say what a device is, longest first: (prefix, what it is).
@@ -54,6 +62,11 @@ class DeviceLook:
     is_stacked: bool
     guess: str
     reason: str
+
+    @property
+    def busy_pct(self) -> float:
+        """Return how busy it is, %, as far as is known: see `busy_pct`."""
+        return busy_pct(self.row, self.guess)
 
     @property
     def entered_per_s(self) -> float:
@@ -98,6 +111,19 @@ def device_look(name: str, row: Row, block: BlockDevice | None) -> DeviceLook:
         guess=guess,
         reason=reason,
     )
+
+
+def busy_pct(row: Row, guess: str) -> float:
+    """Return how busy a device was, %; 0 if util was not recorded.
+
+    Linux 5.0 to 6.9 counts whole jiffies. There util is no more than X R, the requests with the
+    device, and a device that serves side by side is taken to be as busy as a stream keeps it: 1 -
+    exp(-X R). By hand: 925 requests a second of 1.05 ms are 97 % at most, and 62 % as a stream.
+    """
+    util, await_ms = row.get("util_pct", 0.0), await_of(row)
+    if COUNTED not in row or guess.startswith("disk") or await_ms is None:
+        return util
+    return min(util, -100 * math.expm1(-requests_in_system(rate_of(row), await_ms)))
 
 
 def _size(row: Row, moved: float | None, rate: float) -> float | None:

@@ -29,10 +29,8 @@ writes/s of 0.66 ms with 0.42 flushes/s: a commit takes 1.4 ms, the journal is i
 0.03 % of the time, and 0.2 fsyncs a second explain 0.6 of the writes. At 57 % util S = 0.44 ms, so
 that n = 2 (0.66 / 0.44) - 1 = 2 come together: a flusher would let 2000 come, every 5 s.
 Open or closed: a device that is full (90 % busy) with a queue limits its customers: closed, with N
-= X R of them. Kernels that count whole jiffies (5.0 to 6.9) show no busy time: there a device that
-serves side by side is taken to be as busy as a stream keeps it, 1 - exp(-X R). By hand: 925
-requests a second of 1.05 ms are 91 % by jiffies, and 62 % of the time; four at a time would be 98
-%. Elsewhere what comes does not seem to depend on the answer: open. So is what is with the device
+= X R of them (how busy, where the kernel counts whole jiffies: look/devices.busy_pct). Elsewhere
+what comes does not seem to depend on the answer: open. So is what is with the device
 in less than half of the intervals: a customer who waits for it is there in all of them. By hand: 34
 reads of 125 ms in the first second of six, as of a mount, are X R = 4.3 in that one and 0.7 on
 average; a customer who did nothing else would make 80 reads a second all the time.
@@ -49,7 +47,7 @@ are 1.53 in flight on average; 40 % of the busy time are the reads', which come 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import expm1, inf, log1p, sqrt
+from math import inf, log1p, sqrt
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -58,7 +56,7 @@ from calibration.host import Host
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import DeviceLook, lowest
-from calibration.look.intervals import COUNTED, Interval, await_of, rate_of
+from calibration.look.intervals import Interval, await_of, rate_of
 from calibration.look.laws import requests_in_system
 from calibration.twin.commits import (
     NO_JOURNAL,
@@ -610,7 +608,7 @@ def somebody_waits(
 def _customers(direction: Direction, device: DeviceLook) -> int | None:
     """Return how many customers a full device has in one direction; None for an open stream."""
     queue = device.row.get("aqu_sz", 0.0)
-    if _busy_pct(device, queue) < 100 * FULL or queue < FULL:
+    if device.busy_pct < 100 * FULL or queue < FULL:
         return None
     if not direction.is_steady:
         return None
@@ -619,11 +617,3 @@ def _customers(direction: Direction, device: DeviceLook) -> int | None:
     found = requests_in_system(direction.rate_per_s, direction.await_ms)
     # Less than half a customer on average does not wait for the device, but seldom comes.
     return max(1, round(found)) if found >= CUSTOMER_MIN else None
-
-
-def _busy_pct(device: DeviceLook, queue: float) -> float:
-    """Return how busy a device is, %; where jiffies are counted, as a stream would keep it."""
-    util_pct = device.util_pct or 0.0
-    if COUNTED in device.row and not device.guess.startswith("disk"):
-        return min(util_pct, -100 * expm1(-queue))
-    return util_pct

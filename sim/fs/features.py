@@ -381,7 +381,7 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
     "ext4_plug": (
         (3, 2),
         "a plug is around all that a file's writepages() submits",
-        "fs/ext4/inode.c: ext4: add block plug for .writepages",
+        "ext4_da_writepages: 3.1 has none; ext4: add block plug for .writepages, October 2011",
     ),
     "ext4_large_folios": (
         (6, 16),
@@ -505,7 +505,7 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
     "xfs_bios_of_a_kind": (
         (4, 6),
         "a bio of pages in unwritten blocks is not merged in a plug with the one before it",
-        "fs/xfs/xfs_aops.c: write_cache_pages() in xfs_vm_writepages; IOMAP_IOEND_NOMERGE_FLAGS",
+        "xfs_vm_writepages: write_cache_pages(), the series of e10de3723c53",
     ),
     "whiteouts": (
         (6, 0),

@@ -11,7 +11,8 @@ from calibration.host import BlockDevice
 from calibration.look import look
 from calibration.look.bottleneck import Seen, bottleneck
 from calibration.look.cpus import CpuLook
-from calibration.look.devices import ACCESS_MS, DeviceLook, device_look
+from calibration.look.devices import ACCESS_MS, DeviceLook, busy_pct, device_look
+from calibration.look.intervals import COUNTED
 from calibration.look.stacking import stacks_of
 from calibration.samples import Recording, Sample
 from tests.calibration.look_rows import cpu_row, device_row, interval
@@ -150,6 +151,27 @@ def seen(
     cpu: CpuLook, *devices: DeviceLook, swap: tuple[str, ...] = (), load: float | None = None
 ) -> Seen:
     return Seen(cpu=cpu, devices=devices, swap_used_bytes=1e9, swap_devices=swap, load=load)
+
+
+@given(rate=st.floats(1, 1e5), await_ms=st.floats(0.01, 100), counted=st.floats(0, 100))
+def test_whole_jiffies_never_make_a_device_busier_than_a_stream_keeps_it(
+    rate: float, await_ms: float, counted: float
+) -> None:
+    row = {"r_per_s": rate, "r_await_ms": await_ms, "util_pct": counted, COUNTED: 100.0}
+    busy = busy_pct(row, "NVMe SSD")
+    assert busy <= min(counted, 100 * rate * await_ms / 1000) + 1e-9
+    assert busy_pct(row, "disk, like 7200 rpm") == counted
+    assert busy_pct({**row, "r_per_s": 1000 * rate}, "NVMe SSD") >= busy
+
+
+def test_a_fast_device_whose_jiffies_are_full_is_not() -> None:
+    """By hand: 925 requests/s of 1.05 ms keep it busy 1 - exp(-0.97) = 62 % of the time."""
+    row = {"r_per_s": 925.0, "r_await_ms": 1.05, "util_pct": 97.0, COUNTED: 100.0}
+    told = bottleneck(seen(cpus(), device_look("nvme0n1", row, None)))
+    assert told.resource == ""
+    assert "nvme0n1 62 % busy" in told.sentence
+    deep = {**row, "r_await_ms": 34.0, "util_pct": 100.0}
+    assert bottleneck(seen(cpus(), device_look("nvme0n1", deep, None))).resource == "nvme0n1"
 
 
 FULL_DISK = device("sda", writes=180, utilisation=0.97)
