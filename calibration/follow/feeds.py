@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from calibration.follow.own_time import OwnTime
 from calibration.host import Host, host_of, read_host
 from calibration.readers.node_exporter import scrape_of
 from calibration.readers.prometheus import moments_of
@@ -55,11 +56,12 @@ class Feed(Protocol):
 
 @dataclass
 class Local:
-    """This host."""
+    """This host, without what the follower itself takes of its CPUs."""
 
     name: str = "this host"
     reading_s: float | None = None
     root: str = "/"
+    _own: OwnTime = field(default_factory=OwnTime)
 
     def __post_init__(self) -> None:
         """Raise FeedError where there is nothing to read."""
@@ -73,7 +75,10 @@ class Local:
 
     def poll(self) -> list[TextSample]:
         """Return a sample of now."""
-        return [_sample(datetime.now(UTC).astimezone(), _texts(counters(self.root)))]
+        texts = _texts(counters(self.root))
+        if "/proc/stat" in texts:
+            texts["/proc/stat"] = self._own.without(texts["/proc/stat"])
+        return [_sample(datetime.now(UTC).astimezone(), texts)]
 
 
 @dataclass
