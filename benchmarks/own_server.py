@@ -6,7 +6,7 @@ lie inside the answered 90 % intervals (`python -m calibration afterwards`). The
 texts alone (`iostat -xz 1`, `vmstat 1`), if these tools are installed. The loads are those of
 benchmarks/loads.py; --load adds one of your own (pgbench, fio).
 
-It takes some seven minutes a load, of which five are the recording. The disk is the one that TRIAL
+It takes some ten minutes a load, of which seven are the recordings. The disk is the one that TRIAL
 is on. What else the host does in these minutes belongs to the recordings: let it do nothing. What
 is there already is not recorded again.
 """
@@ -54,7 +54,7 @@ def parse_options() -> argparse.Namespace:
         help="a shell command with {programs}, {seconds} and, if it likes, {folder} in it",
     )
     parser.add_argument("--today", metavar="S", type=int, default=120, help="first recording")
-    parser.add_argument("--later", metavar="S", type=int, default=60, help="the two others")
+    parser.add_argument("--later", metavar="S", type=int, default=120, help="the two others")
     parser.add_argument("--device", metavar="NAME", help="count only this device, and the load")
     options = parser.parse_args()
     if unknown := sorted(set(options.loads) - set(KINDS)):
@@ -82,11 +82,10 @@ def record(command: str, place: Path, what: str, seconds: int) -> None:
     if target.exists():
         return
     programs = round(PROGRAMS * TIMES[what])
+    prepare = shell_line(command, place, programs, 1)  # lays files, and fills what it reads from
+    subprocess.run(["bash", "-c", prepare], check=True, stdout=sys.stderr)
     print(f"{place.name}: {what}, {programs} programs, {seconds} s", file=sys.stderr, flush=True)
-    folder = place / "files"
-    filled = command.format(
-        programs=programs, seconds=seconds + 2 * SETTLE_S, folder=shlex.quote(str(folder))
-    )
+    filled = shell_line(command, place, programs, seconds + 2 * SETTLE_S)
     with subprocess.Popen(["bash", "-c", filled], stdout=sys.stderr) as load:
         time.sleep(SETTLE_S)
         if load.poll() is not None:
@@ -100,6 +99,12 @@ def record(command: str, place: Path, what: str, seconds: int) -> None:
             told = [*iotwin(), "record", str(unfinished), "--duration", f"{seconds}s"]
             subprocess.run(told, check=True)
     unfinished.rename(target)
+
+
+def shell_line(command: str, place: Path, programs: int, seconds: int) -> str:
+    """Return what the shell is given for a load of so many programs."""
+    folder = shlex.quote(f"{place}/files")
+    return command.format(programs=programs, seconds=seconds, folder=folder)
 
 
 def texts_of(place: Path, what: str) -> dict[str, Path]:
