@@ -35,7 +35,7 @@ from calibration.look.intervals import (
 from calibration.look.outliers import outliers
 from calibration.look.processes import ProcessLook, look_at_processes
 from calibration.look.stacking import Stack, stacks_of
-from calibration.look.tasks import Active, active_of, active_tasks
+from calibration.look.tasks import Active, active_of, active_tasks, running_at_samples
 from calibration.readers import UnreadableRecording
 from calibration.samples import Recording
 from sim.scenario import RecordedSpec
@@ -111,7 +111,7 @@ def look(
     devices = look_at_devices(used, blocks)
     cpu = _cpus(source, used, devices)
     stacks = stacks_of(devices, blocks)
-    system = _system(source)
+    system = _system(source, cpu)
     swapping = _swap_devices(source, devices)
     return Look(
         source=source,
@@ -221,17 +221,19 @@ def _demands(
     )
 
 
-def _system(source: Source) -> System:
+def _system(source: Source, cpu: CpuLook) -> System:
     load, load_source = _load(source)
+    busy_cpus = None if cpu.busy is None or cpu.cpus is None else cpu.busy * cpu.cpus
+    running = [value for one in source.recordings for value in running_at_samples(one, busy_cpus)]
     return System(
         load=load,
         load_source=load_source,
         swap_used_bytes=_swap_used_bytes(source.recordings),
-        running=_mean(source.recordings, "procs_running"),
+        running=fmean(running) if running else None,
         blocked=_mean(source.recordings, "procs_blocked"),
         uninterruptible=_mean(source.recordings, "procs_uninterruptible"),
         active=active_tasks(source.recordings),
-        tasks=active_of(source.recordings),
+        tasks=active_of(source.recordings, busy_cpus),
     )
 
 

@@ -19,7 +19,12 @@ the numbers' scatter s over k updates is known, and their mean to s / sqrt(k). B
 5, 3 and 3 have s = 1.6: their mean is 3 to 0.8.
 Without a load average the samples of /proc/stat tell (vmstat's r and b): those that run or wait for
 a CPU, and those asleep in I/O. Who sleeps uninterruptibly outside I/O (for a journal's commit) is
-not in them: they are the fewest that there can be.
+not in them: they are the fewest that there can be. Whoever reads /proc/stat runs, and is counted by
+the kernel; some tools take themselves away (sar, vmstat before procps-ng 4.0), others do not, and
+their text does not say. But a task that runs at every sample takes a CPU: where each sample has one
+and the CPUs are busy for less than one of them, that one is the reader, unless it is chance.
+By hand: two CPUs are 3 % busy, 0.06 of one; that somebody else runs at 120 samples has the chance
+0.06^120. Of a single sample, 0.06 is too much to say so.
 """
 
 import math
@@ -38,6 +43,7 @@ ROUNDING: Final = PRINTED / 12**0.5  # its standard deviation
 LOAD_AVERAGE: Final = "load average"
 SAMPLES: Final = "tasks that run or wait for I/O, at the samples"
 SEEN_ADDED: Final = 2  # updates that saw somebody, and as many that did not
+CHANCE_MAX: Final = 0.05
 _SAMPLED: Final = ("procs_blocked", "procs_uninterruptible")
 
 
@@ -50,15 +56,16 @@ class Active:
     source: str
 
 
-def active_of(recordings: Sequence[Recording]) -> Active | None:
+def active_of(recordings: Sequence[Recording], busy_cpus: float | None = None) -> Active | None:
     """Return the active tasks while the recordings lasted; None if nothing tells.
 
-    Of several recordings the one with most averages tells: they are of the same time.
+    Of several recordings the one with most averages tells: they are of the same time. `busy_cpus`
+    is how many CPUs were busy on average, if that is known.
     """
     series = [_series(one, "load1") for one in recordings]
     longest = max(series, key=len, default=[])
     if not longest:
-        return _sampled(recordings)
+        return _sampled(recordings, busy_cpus)
     return Active(mean=tasks_of(longest), error=_error(longest), source=LOAD_AVERAGE)
 
 
@@ -135,11 +142,19 @@ def _chance(found: Sequence[float]) -> float:
     return math.sqrt(share * (1 - share) / number) if share < 1 else 0.0
 
 
-def _sampled(recordings: Sequence[Recording]) -> Active | None:
+def running_at_samples(recording: Recording, busy_cpus: float | None) -> list[float]:
+    """Return the tasks that run or wait for a CPU, without whoever counted them."""
+    running = [value for _time, value in _series(recording, "procs_running")]
+    by_chance = 1.0 if busy_cpus is None else min(busy_cpus, 1.0) ** len(running)
+    counts_itself = min(running, default=0) >= 1 and by_chance < CHANCE_MAX
+    return [one - counts_itself for one in running]
+
+
+def _sampled(recordings: Sequence[Recording], busy_cpus: float | None) -> Active | None:
     """Return the tasks that run and those asleep in I/O, of the recording that has most samples."""
     series = []
     for one in recordings:
-        running = [value for _time, value in _series(one, "procs_running")]
+        running = running_at_samples(one, busy_cpus)
         asleep = [[value for _time, value in _series(one, name)] for name in _SAMPLED]
         waiting = next((values for values in asleep if len(values) == len(running)), None)
         if waiting is not None:

@@ -101,6 +101,30 @@ def test_without_an_average_the_samples_count_who_runs_and_waits() -> None:
     assert active_tasks([read_text(text, "vmstat.txt")]) is None
 
 
+@pytest.mark.parametrize(
+    ("running", "busy_cpus", "expected"),
+    [
+        ([1] * 10, 0.06, 0.0),  # vmstat of procps-ng 4.0 counts itself
+        ([1, 2, 1, 1], 0.06, 0.25),
+        ([1, 0, 1, 1], 0.06, 0.75),  # this one does not
+        ([1] * 10, 1.2, 1.0),  # a task may run all the time
+        ([1] * 10, None, 1.0),
+        ([1], 0.06, 1.0),  # chance
+        ([1, 1], 0.06, 0.0),
+    ],
+)
+def test_whoever_counts_is_not_counted(
+    running: list[int], busy_cpus: float | None, expected: float
+) -> None:
+    text = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n"
+    text += " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n"
+    rest = "0      0 100000  10000  90000    0    0     8     8  100  100  2  1 95  2  0\n"
+    text += "".join(f" {one}  {rest}" for one in [9, *running])  # the first is since boot
+    told = active_of([read_text(text, "vmstat.txt")], busy_cpus)
+    assert told is not None
+    assert told.mean == pytest.approx(expected)
+
+
 def _load_text(numbers: list[int]) -> str:
     """Return what `sar -q 5` prints of a load average made by so many tasks at each update."""
     lines = ["Linux 6.1.0 (web1) \t03/01/24 \t_x86_64_\t(4 CPU)\n"]
