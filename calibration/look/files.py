@@ -3,7 +3,8 @@
 Models: laying print-outs side by side and comparing their heads.
 Linux counterpart: none.
 Invariants: files of hosts with different names are refused; files without a name or a date are
-believed; times that do not overlap, gaps and restarts are told, and change no figure.
+believed; of files of the same time the one that tells most has the intervals; times that do not
+overlap, gaps and restarts are told, and change no figure.
 Left out: clocks that differ by less than a recording is long.
 """
 
@@ -15,10 +16,12 @@ from statistics import median
 from typing import Final
 
 from calibration.look.checks import Finding
+from calibration.look.intervals import ALL_CPUS
 from calibration.samples import Recording
 from sim.study.recorded import DatasetError
 
 GAP: Final = 2.5  # intervals without a report: one that is late is none
+SAME_TIME: Final = 0.5  # of the shorter file's time: then both are of the same load
 UPTIME_BACK_S: Final = 60.0  # uptime(1) tells minutes
 
 
@@ -44,6 +47,43 @@ def check_one_server(recordings: Sequence[Recording]) -> None:
     if len(hosts) > 1:
         told = ", ".join(f"{source} of {host}" for host, source in hosts.items())
         raise DatasetError(f"files of {len(hosts)} servers: {told}; give those of one")
+
+
+def told_once(recordings: Sequence[Recording]) -> list[Recording]:
+    """Leave out files of minutes that another tells more of, so that no interval counts twice.
+
+    The other one has all devices that do something, and the CPUs if this one has them.
+    """
+    kept: dict[int, Recording] = {}
+    for number in sorted(range(len(recordings)), key=lambda n: -len(_columns(recordings[n]))):
+        if not any(_covers(one, recordings[number]) for one in kept.values()):
+            kept[number] = recordings[number]
+    return [kept[number] for number in sorted(kept)]
+
+
+def _columns(recording: Recording) -> set[tuple[str, str]]:
+    return {(s.kind, s.column) for s in recording.samples if s.kind in ("cpu", "device")}
+
+
+def _covers(one: Recording, other: Recording) -> bool:
+    """Return whether a file tells of most of another's time, and of all that is in it."""
+    first, second = _span(one), _span(other)
+    if first is None or second is None or not one.select("util_pct"):
+        return False
+    shared = min(first.end, second.end) - max(first.begin, second.begin)
+    shorter = min(first.end - first.begin, second.end - second.begin)
+    if shared < shorter * SAME_TIME:
+        return False
+    return _at_work(other) <= _at_work(one)
+
+
+def _at_work(recording: Recording) -> set[tuple[str, str]]:
+    """Return the CPUs as a whole and the devices that have a figure that is not 0."""
+    return {
+        (s.kind, s.name)
+        for s in recording.samples
+        if s.value and (s.kind == "device" or (s.kind == "cpu" and s.name == ALL_CPUS))
+    }
 
 
 def findings_of(recordings: Sequence[Recording]) -> Iterator[Finding]:

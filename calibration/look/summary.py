@@ -24,7 +24,7 @@ from calibration.look.checks import (
 from calibration.look.cpus import CpuLook, look_at_cpus
 from calibration.look.demand import Customers, Demands, demands_of
 from calibration.look.devices import DeviceLook, look_at_devices, lowest
-from calibration.look.files import check_one_server, findings_of
+from calibration.look.files import check_one_server, findings_of, told_once
 from calibration.look.intervals import (
     Interval,
     intervals_of,
@@ -100,7 +100,7 @@ def look(
 ) -> Look:
     """Return what the recordings of one server say; NothingToLookAt."""
     check_one_server(source.recordings)
-    intervals = intervals_of(source.recordings)
+    intervals = intervals_of(told_once(source.recordings))
     if not intervals:
         raise NothingToLookAt(source.name, _why_nothing(source))
     checked = Checked(intervals=intervals, kernel=release(source.facts.get("kernel")))

@@ -329,3 +329,25 @@ def test_free_without_a_unit_is_read_beside_a_file_that_tells_the_memory(tmp_pat
 def test_a_text_without_devices_makes_no_twin_and_says_what_to_record(tmp_path):
     with pytest.raises(NothingToTwin, match=r"\(vmstat\) names no device; record `iostat -xz 5`"):
         loads_of(look(open_source(_files(tmp_path, vmstat=VMSTAT))))
+
+
+SAR = """\
+Linux 6.1.0 (mail1) \t2026-11-26 \t_x86_64_\t(2 CPU)
+
+{hour}:00:00        CPU     %user     %nice   %system   %iowait    %steal     %idle
+{hour}:00:05        all      2.00      0.00      1.00      0.00      0.00     97.00
+{hour}:00:10        all      2.00      0.00      1.00      0.00      0.00     97.00
+
+{hour}:00:00   DEV     tps   rkB/s   wkB/s   dkB/s   areq-sz   aqu-sz   await   %util
+{hour}:00:05   sda   10.00    40.00     0.00     0.00      4.00     0.01    1.00    1.00
+{hour}:00:10   sda   10.00    40.00     0.00     0.00      4.00     0.01    1.00    1.00
+"""
+
+
+def test_minutes_that_two_files_tell_of_are_counted_once(tmp_path):
+    """The same two intervals twice are two; of other hours, or of a device more, they are four."""
+    sda = SAR.format(hour=10)
+    more = sda.replace("  sda ", "  sdb ")
+    for other, number in ((sda, 2), (SAR.format(hour=12), 4), (more, 4)):
+        seen = look(open_source(_files(tmp_path, one=sda, other=other)))
+        assert len(seen.used) == number
