@@ -1,14 +1,23 @@
 """`iotwin new`: a scenario to begin with, commented, as a file of one's own."""
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import click
 
 from sim.cli.output import write_text
+from sim.meanings import meant_by
 from sim.registry import did_you_mean
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
+# A program of the twin -> the template whose server runs such a one.
+OF_PROGRAM: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("transactions", "mysqld", "committer"), "database"),
+    **dict.fromkeys(("web_service", "web_clients"), "web"),
+    **dict.fromkeys(("sendmail", "postfix", "exim"), "mail-server"),
+}
 
 
 def templates() -> dict[str, Path]:
@@ -24,7 +33,9 @@ class KindType(click.ParamType[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return a name that there is."""
         if value not in templates():
-            hint = did_you_mean(value, templates())
+            meant = (OF_PROGRAM[one] for one in (value, *meant_by(value)) if one in OF_PROGRAM)
+            near = next(meant, None)
+            hint = f" - did you mean '{near}'?" if near else did_you_mean(value, templates())
             self.fail(f"no template '{value}'{hint} (known: {', '.join(templates())})", param, ctx)
         return value
 
@@ -44,10 +55,13 @@ def command(kind: str, output: str | None) -> None:
       iotwin new web -o shop.toml
     """
     place = Path(output or f"{kind}.toml")
+    if place.suffix != ".toml":
+        raise click.UsageError(f"{place}: a scenario's file ends in .toml")
     if place.exists() or place.is_symlink():
         raise click.UsageError(f"{place} is there already: name another file with -o")
     if not place.parent.is_dir():
         raise click.UsageError(f"no folder {place.parent}: {place} cannot be written")
     write_text(templates()[kind].read_text(encoding="utf-8"), place)
     click.echo(f"{place} is written. Change it, and then:\n")
-    click.echo(f"  iotwin run {place}\n  iotwin compare {place}\n  iotwin params {place}")
+    typed = shlex.quote(str(place))
+    click.echo(f"  iotwin run {typed}\n  iotwin compare {typed}\n  iotwin params {typed}")

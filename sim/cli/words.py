@@ -15,16 +15,19 @@ from sim.cli import options
 from sim.cli.output import check_json, write_json
 from sim.drivers.disk import PROFILES
 from sim.meanings import meant_by
+from sim.observation import MeasureSpec
 from sim.param import Param, params_of
 from sim.registry import KINDS, lookup, names, nearest_of
 from sim.report.tables import Column, Table, print_table
 from sim.scenario.cases import use_all
 from sim.scenario.server import CORE
+from sim.scenario.spec import LinkSpec, ProcessSpec, RunSpec, ServerSpec
 from sim.sched.generation import GENERATIONS
 from sim.toml.profile import Shelf
 from sim.units import format_quantity
 
 TABLE: Final = "table"  # a part of the kernel that every machine has
+SECTION: Final = "section"  # a table of the file
 # kind -> what a scenario says to have one, with its name
 EXAMPLES: Final[Mapping[str, str]] = {
     "program": '[process.mine]\nprogram = "{}"',
@@ -35,6 +38,15 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "array": '[machine.array.md0]\nlevel = "{}"',
     "component": "[machine.{}]",
     TABLE: "[machine.{}]",
+    SECTION: "[{}]",
+}
+# name -> what declares its keys, what it is, whether there may be several
+SECTIONS: Final[Mapping[str, tuple[type, str, bool]]] = {
+    "machine": (ServerSpec, "the server", False),
+    "process": (ProcessSpec, "a program that runs; its own keys stand here too", True),
+    "link": (LinkSpec, "a network between the server and hosts outside", True),
+    "run": (RunSpec, "when the run ends", False),
+    "measure": (MeasureSpec, "what is measured, and when", False),
 }
 # What a compiled class says of itself is not there any more when the twin runs.
 TABLES: Final[Mapping[str, str]] = {
@@ -67,7 +79,7 @@ class Word:
 
 
 def all_words() -> Iterator[Word]:
-    """Yield all that is registered, and the tables that every machine has."""
+    """Yield all that is registered, the tables that every machine has, and those of a file."""
     use_all()
     for kind in KINDS:
         for name in names(kind):
@@ -78,6 +90,8 @@ def all_words() -> Iterator[Word]:
             yield Word(kind=kind, name=name, doc=entry.doc, params=params, named=named)
     for name, params_class in CORE.items():
         yield Word(kind=TABLE, name=name, doc=TABLES[name], params=params_of(params_class))
+    for name, (spec, doc, named) in SECTIONS.items():
+        yield Word(kind=SECTION, name=name, doc=doc, params=params_of(spec), named=named)
 
 
 @click.command("words", short_help="Say what a scenario may name, with keys and examples.")

@@ -71,6 +71,10 @@ def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (("databse",), "did you mean 'database'?"),
+        (("postgres",), "did you mean 'database'?"),
+        (("nginx",), "did you mean 'web'?"),
+        (("postfix",), "did you mean 'mail-server'?"),
+        (("web", "-o", "mine"), "mine: a scenario's file ends in .toml"),
         (("web", "-o", "nowhere/web.toml"), "no folder nowhere"),
         ((), "KIND"),
     ],
@@ -79,3 +83,8 @@ def test_what_cannot_be_written_is_refused(arguments: tuple[str, ...], told: str
     result = new(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in result.stderr
+
+
+def test_the_commands_that_are_told_can_be_typed(tmp_path: Path) -> None:
+    place = tmp_path / "my web.toml"
+    assert f"  iotwin run '{place}'\n" in new("web", "-o", str(place)).stdout

@@ -56,3 +56,15 @@ def test_a_word_that_is_none_leads_to_what_is_near(word: str, told: str) -> None
     result = words(word)
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "section"), [("warm", "process"), ("memory", "machine"), ("until", "run")]
+)
+def test_the_keys_of_every_table_of_a_file_are_words(word: str, section: str) -> None:
+    content = json.loads(words(word, "--json", "-").stdout)
+    assert ("section", section) in {(one["kind"], one["name"]) for one in content["words"]}
+
+
+def test_a_cache_leads_to_the_key_that_fills_it() -> None:
+    assert "'warm'" in words("redis").stderr
