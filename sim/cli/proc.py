@@ -1,10 +1,14 @@
 """`iotwin proc`: /proc and /sys of the simulated server as files, for programs that are not ours.
 
 One moment, a series of moments, or a folder that follows the run beside the clock on the wall.
-A folder appears when it is whole; what iotwin did not write is never replaced.
+A folder appears when it is whole, and Ctrl-C leaves it so; what iotwin did not write is never
+replaced.
 """
 
+import contextlib
+import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -160,15 +164,23 @@ class _Work:
         _tell_how(self.out)
         click.echo("Ctrl-C ends it.")
         folder.top = self.out
-        pace = Pace(server, speed, lambda shown: folder.update(shown.tree()))
+        shown_s = _s(server)
+
+        def show(shown: Server) -> None:
+            nonlocal shown_s
+            with interrupts_wait():  # or the files would be of two moments
+                folder.update(shown.tree())
+                shown_s = _s(shown)
+
+        pace = Pace(server, speed, show)
         try:
             while not server.has_ended():
                 time.sleep(pace.wait_s())
                 pace.step(beyond=False)
         except KeyboardInterrupt:
-            click.echo(f"\niotwin: {self.out} stays as of {_s(server)}", err=True)
+            click.echo(f"\niotwin: {self.out} stays as of {shown_s}", err=True)
             raise
-        click.echo(f"The run ended: {self.out} is as of {_s(server)}.")
+        click.echo(f"The run ended: {self.out} is as of {shown_s}.")
         tell_if_late(pace, speed)
 
     def _server(self, at_ns: int) -> Server:
@@ -193,6 +205,16 @@ class _Work:
 
     def _title(self) -> str:
         return f"{self.scenario.label}, Linux {self.scenario.server.kernel}"
+
+
+@contextlib.contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Let Ctrl-C come when the block is done."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def tell_if_late(pace: Pace, speed: float) -> None:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sim.cli.main import EXIT_INTERRUPTED, cli
+from sim.cli.proc import interrupts_wait
 from sim.study.tree.folder import NOTE
 from tests.cli.small import SMALL, small_file
 from tests.cli.test_usage import refused
@@ -159,11 +160,20 @@ def test_a_live_tree_goes_on_and_stays_when_it_is_interrupted(tmp_path: Path) ->
     assert len(seen) == 5
     assert process.returncode == EXIT_INTERRUPTED
     assert "from 0 s on, 5 s a second" in out
-    assert f"{tree} stays as of" in error
+    uptime_s = float((tree / "proc/uptime").read_text().split()[0])
+    assert f"{tree} stays as of {uptime_s:g} s" in error
     assert "Traceback" not in error
     pids = {task.name for task in (tree / "proc").iterdir() if task.name.isdecimal()}
     threads = (tree / "proc/loadavg").read_text().split()[3].partition("/")[2]
     assert len(pids) == int(threads), "processes that have gone are gone"
+
+
+def test_an_interrupt_comes_when_a_moments_files_are_written() -> None:
+    done = False
+    with pytest.raises(KeyboardInterrupt), interrupts_wait():
+        os.kill(os.getpid(), signal.SIGINT)
+        done = True
+    assert done
 
 
 def test_an_interrupted_series_tells_how_many_trees_are_whole(tmp_path: Path) -> None:
