@@ -101,6 +101,17 @@ def _memory(seen: Look) -> Iterator[str]:
 
 
 def _doubts(seen: Look) -> Iterator[str]:
+    numbers = ", ".join(str(number + 1) for number in seen.outliers)
+    if len(seen.outliers) == 1:
+        [told] = seen.outliers.values()
+        yield f"Interval {numbers} is unlike the others ({told}): the twin is made without it."
+    elif seen.outliers:
+        yield (
+            f"Intervals {numbers} are unlike the others: the twin is made without them. `iotwin"
+            " look` says what they have."
+        )
     wrong = sum(one.severity == "wrong" for one in seen.findings)
-    if wrong:
+    if wrong == 1:
+        yield "One finding contradicts the laws: `iotwin look` names it."
+    elif wrong:
         yield f"{wrong} findings contradict the laws: `iotwin look` names them."

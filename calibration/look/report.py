@@ -315,7 +315,9 @@ def _checks(seen: Look) -> Iterator[str]:
     wrong = [one for one in seen.findings if one.severity == "wrong"]
     names = ", ".join(dict.fromkeys(one.check for one in wrong))
     if wrong:
-        yield f"{len(wrong)} findings that contradict the laws: {names}."
+        number = len(wrong)
+        told = "1 finding that contradicts" if number == 1 else f"{number} findings that contradict"
+        yield f"{told} the laws: {names}."
     else:
         laws = ", ".join(seen.laws) or "none could be checked: too few columns"
         yield from _paragraph(f"Yes: nothing contradicts the laws ({laws}).")

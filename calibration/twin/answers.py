@@ -7,9 +7,9 @@ Invariants: all questions meet the same members of the ensemble with the same se
  recorded. An interval holds 90 % of the members, both what the recording leaves open and the chance
  of a run. The sentence names the device that is busiest then, how long the requests take that wait
  there longest in all, and whether the load is borne. "It holds" is not said where the CPUs, or a
- device that serves one request at a time, may be full, nor where only %util could tell. `load_mean`
- is where the load average settles: the mean number of tasks that run or sleep uninterruptibly
- (load_average.py).
+ device that serves one request at a time, may be full, by the twin or by the utilisation law, nor
+ where only %util could tell. `load_mean` is where the load average settles: the mean number of
+ tasks that run or sleep uninterruptibly (load_average.py).
 Left out: how many times today's load a device bears that serves many requests at a time: %util says
  how often it is not idle, not how full it is.
 """
@@ -24,9 +24,9 @@ from calibration.twin.columns import figures_of
 from calibration.twin.demands import WRITE
 from calibration.twin.draft import Draft, load_words
 from calibration.twin.load_average import tasks_of_run
-from calibration.twin.questions import Question
+from calibration.twin.questions import MACHINE_CPUS, Question
 from calibration.twin.server import serves_singly
-from calibration.twin.what_ifs import DEVICES, device_of
+from calibration.twin.what_ifs import DEVICES, OF_CPUS, device_of
 from sim.observation import Observation, percentile, rate_within
 from sim.report.tables import Column, Table, figure
 from sim.scenario.fitted import Fit
@@ -46,6 +46,7 @@ SHOWN_MIN: Final = 0.1  # of a column: less is a journal's occasional write
 UTIL: Final = ".util_pct"
 CPUS: Final = "the CPUs"
 HDD: Final = "hdd"  # the device that serves one request at a time
+HOLDS: Final = "It holds."
 BORNE: Final = 0.95  # of what so many times the load asks for
 UNITS: Final[Mapping[str, str]] = {
     "r_per_s": "/s",
@@ -218,6 +219,7 @@ def sentence(answer: Answer, today: Answer, seen: Look, draft: Draft) -> str:
     device = answer.busiest
     util = f"disk.{device}.util_pct"
     said = [
+        *_cpus(answer, today, seen),
         f"{device} is {_with(answer, util, ' % busy')} instead of {_plain(today, util, ' %')}",
         *_response(answer, today, device),
         _load(answer, today, seen),
@@ -232,6 +234,16 @@ def sentence(answer: Answer, today: Answer, seen: Look, draft: Draft) -> str:
     if question.load != 1:
         text += f" {load_words(draft, question.load)}"
     return text
+
+
+def _cpus(answer: Answer, today: Answer, seen: Look) -> Iterator[str]:
+    """Say of other CPUs how busy they are."""
+    assert answer.question is not None
+    parts = (answer.question.what_if or "").split(JOINED)
+    is_asked = any(one.startswith(f"{MACHINE_CPUS}=") for one in answer.question.sets)
+    if seen.cpu.busy is not None and (is_asked or any(one in OF_CPUS for one in parts)):
+        then, now = _with(answer, CPU_BUSY, " % busy"), _plain(today, CPU_BUSY, " %")
+        yield f"{CPUS} are {then} instead of {now}"
 
 
 def _load(answer: Answer, today: Answer, seen: Look) -> str:
@@ -281,6 +293,10 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
     question = answer.question
     times = question.load
     served = _served(answer, today, draft)
+    limits = sorted(limits_of(seen).items(), key=lambda pair: pair[1])
+    is_same_server = question.what_if is None and JOINED not in question.name
+    if not is_same_server or draft.closed:
+        limits = []
     if draft.closed:
         yield (
             f"The programs wait for {device}: {times:g} times as many get"
@@ -289,10 +305,10 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
     elif served < BORNE * times:
         yield f"It does not hold: {_short(served)} times today's load is served."
     else:
-        yield _room(answer, question, seen)
-    limits = sorted(limits_of(seen).items(), key=lambda pair: pair[1])
-    is_same_server = question.what_if is None and JOINED not in question.name
-    if limits and is_same_server and not draft.closed:
+        room = _room(answer, question, seen)
+        is_beyond = bool(limits) and times > limits[0][1]
+        yield "All of it is served." if room == HOLDS and is_beyond else room
+    if limits:
         name, most = limits[0]
         verb = "are" if name == CPUS else "is"
         subject = "The CPUs" if name == CPUS else name
@@ -337,7 +353,7 @@ def _room(answer: Answer, question: Question, seen: Look) -> str:
             f"All of it is served; how much more {beside[0]} can do, its %util does not tell, for"
             " it serves requests side by side."
         )
-    return "It holds."
+    return HOLDS
 
 
 def _busy(answer: Answer, question: Question, seen: Look) -> dict[str, Summary]:
@@ -345,7 +361,11 @@ def _busy(answer: Answer, question: Question, seen: Look) -> dict[str, Summary]:
 
     Background work (nice) makes room.
     """
-    shares = [run.get("cpu.user_pct", 0.0) + run.get("cpu.system_pct", 0.0) for run in answer.runs]
+    # Each is tied to its recorded value alone: together they may come to more than there is.
+    shares = [
+        min(100.0, run.get("cpu.user_pct", 0.0) + run.get("cpu.system_pct", 0.0))
+        for run in answer.runs
+    ]
     found = {CPUS: summarise(shares, "%")}
     parts = (question.what_if or "").split(JOINED)
     replaced = [device_of(DEVICES[part][0]) for part in parts if part in DEVICES]

@@ -23,7 +23,10 @@ from sim.units import UnitError, format_quantity, parse_quantity
 LOAD_MIN: Final = 0.05
 LOAD_MAX: Final = 100.0
 CPUS_MAX: Final = 1024
+MACHINE_CPUS: Final = "machine.cpus"
 MEMORY: Final = ("memory", "double_memory", "half_memory")
+# A twin's what-if -> the question that it is: asked in the same way, whatever it is called.
+SAME: Final[Mapping[str, str]] = {"double_load": "load=2", "half_load": "load=0.5"}
 TIMES: Final[Mapping[float, str]] = {2.0: "twice", 0.5: "half"}
 
 
@@ -50,10 +53,11 @@ def read_question(text: str, draft: Draft) -> Question:
     sets: list[str] = []
     asked: dict[str, float] = {}
     for part in map(str.strip, text.split(JOINED)):
-        key, equals, value = map(str.strip, part.partition("="))
+        same = SAME.get(part, part) if part in known else part
+        key, equals, value = map(str.strip, same.partition("="))
         if key in MEMORY and draft.memory_unknown:
             raise QuestionError(f"what-if '{part}': {draft.memory_unknown}")
-        if part in known:
+        if same in known:
             names.append(part)
             words.append(known[part].title)
         elif equals and key in QUANTITIES and key not in asked:
@@ -117,7 +121,7 @@ def _cpus(text: str, _draft: Draft) -> tuple[float, str, list[str]]:
     if not text.isdecimal() or not 1 <= int(text) <= CPUS_MAX:
         raise QuestionError(f"cpus={text}: a number of CPUs is a whole one from 1 to {CPUS_MAX}")
     count = int(text)
-    return count, f"{count} CPU{'s' if count > 1 else ''}", [f"machine.cpus={count}"]
+    return count, f"{count} CPU{'s' if count > 1 else ''}", [f"{MACHINE_CPUS}={count}"]
 
 
 def _memory(text: str, draft: Draft) -> tuple[float, str, list[str]]:

@@ -87,9 +87,14 @@ class Verdict:
         return self.misses[0].trusts <= ROUGH
 
     @property
+    def missed(self) -> tuple[Miss, ...]:
+        """Return the columns that are not fair."""
+        return tuple(one for one in self.misses if one.trusts > FAIR)
+
+    @property
     def text(self) -> str:
         """Return the verdict in words."""
-        off = ", ".join(one.text for one in self.misses if one.trusts > FAIR)
+        off = ", ".join(one.text for one in self.missed)
         others = ", ".join(one.text for one in self.beside if one.trusts > FAIR)
         less = f"; of a device that is hardly busy it misses {others}" if others else ""
         if self.is_fair:
@@ -106,7 +111,7 @@ class Verdict:
             return ""
         kinds = [kind for kind in ADVICE if worst.metric.endswith(kind)]
         told = ADVICE[kinds[0]] if kinds else ADVICE_ELSE
-        others = [one for one in self.misses[1:] if one.trusts > FAIR]
+        others = len(self.missed) > 1
         alone = "" if others else " Every other column is fair: answers about those can be used."
         return f"{worst.metric} is what it misses: {told}.{alone}"
 

@@ -64,6 +64,8 @@ SPEEDS: Final[Mapping[str, tuple[str, float]]] = {
     "slow_cpus": ("CPUs of half the speed", 2.0),
 }
 
+OF_CPUS: Final = ("double_cpus", "half_cpus", *SPEEDS)
+
 
 def what_ifs_of(draft: Draft) -> list[WhatIf]:
     """Return the variants of a draft, with the values that it has now."""

@@ -33,6 +33,7 @@ from calibration.twin.draft import Draft
 from calibration.twin.fitting import Twin, draw_drafts
 from calibration.twin.questions import Question, QuestionError, offered, read_question
 from calibration.twin.report import writers_told
+from calibration.twin.verdict import Verdict
 from sim.cli.laboratory import Where
 from sim.cli.main import EXIT_INTERRUPTED
 from sim.cli.output import check_apart, check_json, write_json
@@ -129,7 +130,7 @@ def mine(
         write_json(_json(answers, twin, making, number), json_path)
     if speaks:
         if not twin.verdict.is_rough:
-            click.echo("Not to plan by: these are the answers of what is not a twin.")
+            click.echo(warning_about(twin.verdict))
         _tell(answers, seen, draft, number, tells_all)
     click.echo(f"twin in {making.place}, its ensemble in {making.fit_place}", err=True)
 
@@ -163,6 +164,13 @@ def _made(twin: Twin, making: Making) -> str:
     advice = f" {twin.verdict.advice}" if twin.verdict.advice else ""
     writers = "".join(f"{one}\n" for one in writers_told(twin.draft))
     return f"{writers}The twin: {twin.verdict.text}.{advice}\n{more}\n"
+
+
+def warning_about(verdict: Verdict) -> str:
+    """Say of what is not a twin which of its answers are not to be used."""
+    if len(verdict.missed) == 1:
+        return f"Not to plan by where they tell of {verdict.missed[0].metric}:"
+    return "Not to plan by: these are the answers of what is not a twin."
 
 
 def _tell(answers: Answers, seen: Look, draft: Draft, members: int, tells_all: bool) -> None:

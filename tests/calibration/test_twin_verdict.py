@@ -64,6 +64,8 @@ def test_what_is_no_twin_says_what_to_do_and_what_can_be_used() -> None:
     assert "record longer, five minutes or more" in both.advice
     assert "Every other" not in both.advice
     assert verdict_of([RATE], {RATE.metric: 100}).advice == ""
+    assert [one.metric for one in verdict.missed] == [util.metric]
+    assert len(both.missed) == 2
 
 
 @given(st.floats(0.2, 5), st.floats(5, 100))

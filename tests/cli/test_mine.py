@@ -13,9 +13,11 @@ from click.testing import CliRunner, Result
 from calibration.dataset import open_source
 from calibration.look import Look, look
 from calibration.look.brief import LINES_MAX, brief
+from calibration.look.checks import Finding
 from calibration.look.tasks import settled
 from calibration.record import record, whole_samples
 from calibration.twin.answers import (
+    CPU_BUSY,
     LOAD_MEAN,
     Answer,
     Answers,
@@ -27,6 +29,7 @@ from calibration.twin.columns import figures_of
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import draw_draft
 from calibration.twin.questions import Question, QuestionError, offered, read_question
+from calibration.twin.verdict import Miss, Verdict
 from sim.cli import mining
 from sim.cli.main import cli
 from sim.study.trial import Figures
@@ -153,6 +156,55 @@ def test_no_load_holds_that_fills_the_cpus(seen: Look, draft: Draft) -> None:
         assert ("but the CPUs are at their limit, 95 % busy." in said) != holds
 
 
+def test_cpus_are_no_busier_than_all_of_their_time(seen: Look, draft: Draft) -> None:
+    """User and system are tied to their recorded shares one by one."""
+    today = answered(question=None, runs=[asked_for(100)])
+    run = asked_for(200) | {"cpu.user_pct": 70.0, "cpu.system_pct": 40.0}
+    then = answered(question=read_question("load=2", draft), runs=[run])
+    assert "the CPUs are at their limit, 100 % busy." in sentence(then, today, seen, draft)
+
+
+@pytest.mark.parametrize("question", ["double_cpus", "half_cpus", "fast_cpus", "cpus=8"])
+def test_an_answer_about_cpus_says_how_busy_they_are(
+    seen: Look, draft: Draft, question: str
+) -> None:
+    today = answered(question=None, runs=[asked_for(100) | {CPU_BUSY: 32.0}])
+    runs = [asked_for(100) | {CPU_BUSY: 16.0}]
+    then = answered(question=read_question(question, draft), runs=runs)
+    assert ": the CPUs are 16 % busy (16 .. 16) instead of 32 %, sda" in sentence(
+        then, today, seen, draft
+    )
+    other = answered(question=read_question("nvme", draft), runs=runs)
+    assert "the CPUs" not in sentence(other, today, seen, draft)
+
+
+@pytest.mark.parametrize(("name", "same"), [("double_load", "load=2"), ("half_load", "load=0.5")])
+def test_a_load_is_asked_in_one_way_whatever_it_is_called(
+    draft: Draft, name: str, same: str
+) -> None:
+    assert replace(read_question(name, draft), name=same) == read_question(same, draft)
+
+
+def test_what_is_no_twin_for_one_column_may_be_asked_for_the_others() -> None:
+    far, near = (Miss(metric=f"sda {name}", off=9.0, trusts=9.0) for name in ("util_pct", "x"))
+    fair = Miss(metric="sda r_per_s", off=0.0, trusts=0.0)
+    told = mining.warning_about(Verdict(misses=(far, fair)))
+    assert told == "Not to plan by where they tell of sda util_pct:"
+    assert "what is not a twin" in mining.warning_about(Verdict(misses=(far, near, fair)))
+
+
+def test_what_is_left_out_and_what_is_wrong_is_told(seen: Look) -> None:
+    lines = brief(replace(seen, outliers={3: "sda 900 reads/s, usually 150"}))
+    assert lines[-1] == (
+        "Interval 4 is unlike the others (sda 900 reads/s, usually 150): the twin is made without"
+        " it."
+    )
+    assert "Intervals 4, 6 are unlike" in brief(replace(seen, outliers={3: "a", 5: "b"}))[-1]
+    wrong = Finding(check="little", severity="wrong", where="sda", text="no")
+    for findings, told in (((wrong,), "One finding contradicts"), ((wrong,) * 2, "2 findings")):
+        assert brief(replace(seen, outliers={}, findings=findings))[-1].startswith(told)
+
+
 def test_transactions_that_share_commits_are_all_done(seen: Look, draft: Draft) -> None:
     """Twice as many of them need not be twice the bytes: it holds nevertheless."""
     today = answered(question=None, runs=[asked_for(100)])
@@ -174,6 +226,8 @@ def test_what_is_full_first_is_said_of_the_server_that_was_recorded(
     most = min(limits_of(seen).values())
     assert f"full first, at {most:.2g} times today's load" in said("load=1.1")
     assert f"full from {most:.2g} times today's load on" in said("load=5")
+    assert "All of it is served. " in said("load=5")
+    assert "It holds." not in said("load=5")
     assert "full" not in said("nvme+load=5")
 
 
