@@ -9,7 +9,7 @@ Invariants: each text begins with scenario, seed, version and command; recorded 
 Left out: plots (sim.report.plot) and JSON (sim.report.study_json).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import fill
 
 from sim.report.tables import Column, Table, figure, interval, signed
@@ -171,8 +171,9 @@ def recorded_figures(outcome: VariantOutcome) -> dict[str, Figure]:
 
 
 def notes(outcomes: Sequence[VariantOutcome]) -> str:
-    """Return which recordings, which reports were averaged, and what is not shown."""
-    lines = [
+    """Return what is alike, which recordings, which reports were averaged, what is not shown."""
+    lines = list(_alike(outcomes))
+    lines += [
         f"recorded ({outcome.name}): {found.data_set}, {found.title} ({_kind_note(found)})"
         for outcome in outcomes
         for found in outcome.recorded
@@ -212,6 +213,35 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
         lines.append(spread_note(runs))
     lines.append("figures of disks that are zero throughout and were not recorded are left out")
     return "\n".join(lines) + "\n"
+
+
+def _alike(outcomes: Sequence[VariantOutcome]) -> Iterator[str]:
+    """Yield which variants have the same figures: what they differ in had no effect."""
+    groups: list[list[VariantOutcome]] = []
+    for one in outcomes:
+        figures = [run.metrics for run in one.replications]
+        same = (g for g in groups if [run.metrics for run in g[0].replications] == figures)
+        group = next(same, None)
+        if group is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    for group in groups:
+        if len(group) > 1:
+            names = f"{', '.join(one.name for one in group[:-1])} and {group[-1].name}"
+            yield (
+                f"{names} have the same figures: what they differ in changes nothing"
+                f" here{_empty_cache(group)}"
+            )
+
+
+def _empty_cache(group: Sequence[VariantOutcome]) -> str:
+    """Say of sizes of memory that changed nothing that no file was in it at the start."""
+    sizes = {one.scenario.server.memory_bytes for one in group}
+    is_warm = any(process.warm for one in group for process in one.scenario.processes.values())
+    if len(sizes) == 1 or is_warm:
+        return ""
+    return "; the page cache is empty at the start, but for files of a process with warm = true"
 
 
 def unsteady(name: str, replications: Sequence[Replication]) -> list[str]:

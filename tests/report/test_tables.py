@@ -225,6 +225,17 @@ def test_the_notes_say_which_reports_and_what_kind_of_figures() -> None:
     assert "mean of iostat's 37 full reports of 5 s, from 30 s to 215 s" in text
 
 
+def test_what_changes_nothing_is_told_and_memory_that_was_never_filled() -> None:
+    base, variant = study(2, "tmpfs").variants
+    assert "same figures" not in notes((base, variant))
+    same = replace(variant, replications=base.replications)
+    said = "base and tmpfs have the same figures: what they differ in changes nothing here"
+    assert notes((base, same)).splitlines()[0] == said
+    server = replace(same.scenario.server, memory_bytes=2**36)
+    more = replace(same, scenario=replace(same.scenario, server=server))
+    assert notes((base, more)).startswith(f"{said}; the page cache is empty at the start")
+
+
 def test_a_comparison_shows_the_paired_change() -> None:
     found = study(3, "tmpfs")
     lines = plain(compare_table(found, found.variants[1])).splitlines()
