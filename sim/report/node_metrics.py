@@ -147,18 +147,18 @@ def prometheus_text(reading: Snapshot) -> str:
 
 def open_metrics(readings: Iterable[Snapshot], more: Mapping[str, str]) -> Iterator[str]:
     """Yield all readings of a run as OpenMetrics, each point with its time; `more` are labels."""
-    families: dict[str, list[str]] = {}
+    families: dict[str, dict[str, list[str]]] = {}  # by head; by name and labels
     for reading in readings:
         at = _number(unix_time_s(reading))
         for metric in metrics(reading):
-            labels = _labels((*metric.labels, *more.items()))
-            point = f"{metric.name}{labels} {_number(metric.value)} {at}\n"
+            name = metric.name + _labels((*metric.labels, *more.items()))
+            point = f"{name} {_number(metric.value)} {at}\n"
             kind = "unknown" if metric.kind == UNTYPED else metric.kind
             family = metric.name.removesuffix("_total") if kind == COUNTER else metric.name
             head = f"# TYPE {family} {kind}\n# HELP {family} {_help(metric.name)}\n"
-            families.setdefault(head, []).append(point)
-    for head, points in families.items():
-        yield head + "".join(points)
+            families.setdefault(head, {}).setdefault(name, []).append(point)
+    for head, metric_points in families.items():
+        yield head + "".join(point for points in metric_points.values() for point in points)
     yield "# EOF\n"
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,13 @@ def test_openmetrics_has_each_metric_once_with_its_points_in_order(tmp_path: Pat
     assert times == [times[0] + second for second in range(len(mine))]
     heads = [line for line in text.splitlines() if line.startswith("# TYPE")]
     assert len(heads) == len(set(heads))
+
+
+def test_openmetrics_keeps_the_points_of_one_metric_together(tmp_path: Path) -> None:
+    """Points of one name and labels must not be among others' (OpenMetrics 1.0, "Metric")."""
+    points = [line for line in export(tmp_path).splitlines() if not line.startswith("#")]
+    runs = [name for name, _group in groupby(line.split()[0] for line in points)]
+    assert len(runs) == len(set(runs)) < len(points)
 
 
 def test_lines_and_rows_have_the_same_figures(tmp_path: Path) -> None:
