@@ -16,7 +16,7 @@ from calibration import record as recorder
 from calibration.dataset import open_source
 from calibration.look import look
 from calibration.look.brief import brief
-from calibration.look.summary import Look, NothingToLookAt
+from calibration.look.summary import Look
 from calibration.twin.anchored import anchored
 from calibration.twin.answers import (
     Answer,
@@ -41,6 +41,7 @@ from sim.cli.progress import Progress
 from sim.cli.twin_making import Making, making_of
 from sim.report.tables import print_table
 from sim.scenario.fitted import read_fit
+from sim.study.recorded import DatasetError
 
 FOLDER: Final = "here"
 INTERVAL_S: Final = 2.0
@@ -92,13 +93,18 @@ def mine(
     json_path: str | None,
     where: Where,
 ) -> None:
-    """Say what the server does, make its twin, answer; raise click.UsageError."""
+    """Say what the server does, make its twin, answer.
+
+    Raise click.UsageError of a question, DatasetError or UnreadableRecording of a recording.
+    """
     try:
         seen = look(open_source(paths))
         drafts = draw_drafts(seen, seed)
         for one in asked:
             _check(one, drafts)
-    except (NothingToLookAt, NothingToTwin, QuestionError) as error:
+    except NothingToTwin as error:
+        raise DatasetError(str(error)) from None
+    except QuestionError as error:
         raise click.UsageError(str(error)) from None
     made_by = f"iotwin mine --simulations {simulations} --seed {seed} {shlex.join(paths)}"
     making = making_of(paths, seen, drafts, output, made_by)

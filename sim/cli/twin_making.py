@@ -30,6 +30,7 @@ from calibration.twin.report import twin_json, twin_text
 from sim.cli.laboratory import Where
 from sim.cli.output import check_apart, check_json, check_replaceable, write_json, write_text
 from sim.scenario.fitted import twin_fit
+from sim.study.recorded import DatasetError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,11 +97,13 @@ def make(
     json_path: str | None,
     where: Where,
 ) -> None:
-    """Make a twin of the recording at `paths`; raise click.UsageError if there is none in it."""
+    """Make a twin of the recording at `paths`; raise DatasetError if there is none in it."""
     try:
         seen, rest = _parts(paths, hold_out_percent)
         drafts = draw_drafts(seen, seed)
-    except (NothingToTwin, TooShort) as error:
+    except NothingToTwin as error:
+        raise DatasetError(str(error)) from None
+    except TooShort as error:
         raise click.UsageError(str(error)) from None
     held_out = f" --hold-out {hold_out_percent}" if hold_out_percent else ""
     made_by = f"iotwin twin --simulations {simulations} --seed {seed}{held_out} {shlex.join(paths)}"

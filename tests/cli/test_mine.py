@@ -35,6 +35,10 @@ from sim.cli.main import cli
 from sim.study.trial import Figures
 from tests.calibration.recorded_twin import record_run, run_truth
 
+VMSTAT = """\
+procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
+ r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st
+"""
 # figure -> how far the prediction of twice the load may be from the server that really bears it
 DOUBLED = {
     "sda r_per_s": 0.08,
@@ -349,6 +353,18 @@ def test_what_cannot_be_mined_is_refused(
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in result.stderr + str(result.exception)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["mine", "twin"])
+def test_of_a_recording_without_a_twin_the_recording_is_named_not_the_options(
+    tmp_path: Path, command: str
+) -> None:
+    path = tmp_path / "vmstat.txt"
+    row = " 1  0      0 100000   1000  50000    0    0    10    20  100  200  5  2 93  0  0\n"
+    path.write_text(VMSTAT + row * 4, encoding="utf-8")
+    result = CliRunner().invoke(cli, [command, str(path), "-o", str(tmp_path / "t.toml")])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"iotwin: error: {path}: no busy device: the text (vmstat)")
 
 
 def test_a_wrong_question_is_refused_before_anything_is_simulated(
