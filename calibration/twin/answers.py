@@ -46,6 +46,7 @@ SHOWN_MIN: Final = 0.1  # of a column: less is a journal's occasional write
 UTIL: Final = ".util_pct"
 CPUS: Final = "the CPUs"
 HDD: Final = "hdd"  # the device that serves one request at a time
+SOON: Final = 1.05  # times today's load: what a recording does not tell from today's
 HOLDS: Final = "It holds."
 BORNE: Final = 0.95  # of what so many times the load asks for
 UNITS: Final[Mapping[str, str]] = {
@@ -312,7 +313,9 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
         name, most = limits[0]
         verb = "are" if name == CPUS else "is"
         subject = "The CPUs" if name == CPUS else name
-        if times > most:
+        if most < SOON:
+            yield f"{subject} {verb} full today."
+        elif times > most:
             yield f"{subject} {verb} full from {_short(most)} times today's load on."
         else:
             yield f"{subject} {verb} full first, at {_short(most)} times today's load."

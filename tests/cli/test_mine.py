@@ -235,6 +235,14 @@ def test_what_is_full_first_is_said_of_the_server_that_was_recorded(
     assert "full" not in said("nvme+load=5")
 
 
+def test_what_is_full_today_is_called_so(seen: Look, draft: Draft) -> None:
+    cpu = replace(seen.cpu, shares_pct={"user_pct": 80.0, "system_pct": 8.0})
+    today = answered(question=None, runs=[asked_for(100)])
+    then = answered(question=read_question("load=2", draft), runs=[asked_for(200)])
+    said = sentence(then, today, replace(seen, cpu=cpu), draft)
+    assert " All of it is served. The CPUs are full today. " in said
+
+
 def answered(
     *, question: Question | None, runs: Sequence[Figures], waits: Sequence[bool] = ()
 ) -> Answer:
