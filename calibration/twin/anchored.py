@@ -12,14 +12,14 @@ Left out: that chances of several figures go together.
 With r recorded and s today, s' then, the answer is r s'/s. Of the load average it is what was
 recorded and the tasks that the twin has more then (load_average.py). Of util, which ends at 100 %,
 it is so many times as much in flight: util = 1 - exp(-a). By hand: 60 % are a = 0.92; where a twin
-goes from 66 % to 82 %, a grows by 1.59, to 1.46, which is 77 %. What is trusted of a change
-is declared for twice the load or half of it (CHANGE), and grows with the logarithm of the multiple:
+goes from 66 % to 82 %, a grows by 1.59, to 1.46, which is 77 %. What is trusted of a change is
+declared for twice the load or half of it (CHANGE), and grows with the logarithm of the multiple:
 four times the load is trusted to twice as little. A CPU that is less idle wakes sooner, from a
 lighter sleep or from one that its hypervisor polls in. That is a part of each response time which
-neither a recording tells nor the twin knows: 10 us for each doubling. By hand: of 0.07 ms they are
-14 %, of 5 ms nothing. What comes seldom is known to the root of how
-often it came: 6 reads in a recording are 6 +- 2.4. Of what did not come once in T seconds, 3 / T a
-second may come (exp(-3) = 0.05).
+neither a recording tells nor the twin knows: 10 us for each doubling, if that is more than CHANGE.
+By hand: of a read of 0.07 ms they are 14 %, of 5 ms nothing. What comes seldom is known to the root
+of how often it came: 6 reads in a recording are 6 +- 2.4. Of what did not come once in T seconds, 3
+/ T a second may come (exp(-3) = 0.05).
 
 Where an interval is wide, one of three parts makes it, each a standard deviation of the logarithm:
  - recording: the intervals of the recording scatter, or few requests came;
@@ -224,7 +224,7 @@ def _spreads(name: str, question: Question | None, seen: Look) -> tuple[float, f
     if question is None:
         return sampling, 0.0
     column = name.rpartition(".")[2]
-    trust = math.hypot(CHANGE.get(column, CHANGE_OTHERS), _wake(name, seen))
+    trust = max(CHANGE.get(column, CHANGE_OTHERS), _wake(name, seen))
     # What comes then has as much chance as what was recorded.
     doublings = abs(math.log2(question.load)) if question.load != 1 else 1.0
     return math.sqrt(2) * sampling, trust * doublings
