@@ -83,7 +83,8 @@ def record(command: str, place: Path, what: str, seconds: int) -> None:
         return
     programs = round(PROGRAMS * TIMES[what])
     prepare = shell_line(command, place, programs, 1)  # lays files, and fills what it reads from
-    subprocess.run(["bash", "-c", prepare], check=True, stdout=sys.stderr)
+    if subprocess.run(["bash", "-c", prepare], stdout=sys.stderr).returncode:
+        sys.exit(f"{place.name}: the load fails: {prepare}")
     print(f"{place.name}: {what}, {programs} programs, {seconds} s", file=sys.stderr, flush=True)
     filled = shell_line(command, place, programs, seconds + 2 * SETTLE_S)
     with subprocess.Popen(["bash", "-c", filled], stdout=sys.stderr) as load:

@@ -23,6 +23,7 @@ EXEMPT: dict[tuple[str, str], str] = {
     ("wall_clock", "calibration/record.py"): "records a live host, at that host's times",
     ("wall_clock", "calibration/follow/feeds.py"): "reads live hosts, at their times",
     ("wall_clock", "calibration/follow/bench.py"): "rests as long as it worked",
+    ("wall_clock", "calibration/follow/own_time.py"): "finds its own process on a live host",
     ("unnamed_chance", "sim/engine"): "makes the streams",
     ("unnamed_chance", "benchmarks"): "the naive models beside ours are standard Python",
     ("foreign_simpy", "sim/engine"): "is the one that imports simpy",

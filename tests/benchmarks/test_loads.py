@@ -58,10 +58,19 @@ def _number(path: Path, program: int) -> int:
     return int(number) if name == f"q{program}" else 0
 
 
-def test_a_load_that_ends_at_once_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("exit 3", "gone: the load fails: exit 3"),
+        ("true", "gone: the load ended before it was recorded: true"),
+    ],
+)
+def test_a_load_that_ends_at_once_is_told(
+    command: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(own_server, "SETTLE_S", 0.5)
     place = tmp_path / "gone"
     place.mkdir()
-    with pytest.raises(SystemExit, match="gone: the load ended before it was recorded: exit 3"):
-        own_server.record("exit 3", place, "today", 10)
+    with pytest.raises(SystemExit, match=told):
+        own_server.record(command, place, "today", 10)
     assert os.listdir(place) == []
