@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import click
@@ -209,12 +210,23 @@ class _Work:
 
 @contextlib.contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Let Ctrl-C come when the block is done."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Let Ctrl-C come when the block is done; of the main thread.
+
+    A mask would not do: it is of one thread, and the signal is given to another that has none.
+    """
+    came = False
+
+    def remember(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+
+    before = signal.signal(signal.SIGINT, remember)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def tell_if_late(pace: Pace, speed: float) -> None:
