@@ -1,16 +1,18 @@
 """`python -m calibration validate`: predict recorded runs from their descriptions."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from calibration.stored_rows import BadData
 from calibration.validate import stored
-from calibration.validate.compare import Row, validate
+from calibration.validate.compare import Row, compared, validate
 from calibration.validate.conditions import CONDITIONS, Condition
 from calibration.validate.describe import BadRun, describe
-from calibration.validate.report import family_table, run_table
+from calibration.validate.limits import FIGURE_WITHIN
+from calibration.validate.report import family_table, far_off_table, run_table
 from sim.cli.laboratory import EXECUTOR, Where
 from sim.cli.output import check_json, write_rows
 from sim.report.tables import print_table
@@ -54,7 +56,8 @@ def command(
 
     A RUN_DIR holds a run.json with the keys workload, kernel and disk (or fs_plain); everything
     else in it is looked at after the prediction, if it is there. Errors are relative and signed.
-    What is predicted is the middle one, by throughput, of three simulations. A run whose worker
+    What is predicted is the middle one, by throughput, of three simulations. Figures that are off
+    by more than any should be (limits.py) are listed, each with its run. A run whose worker
     died is named at the end, with exit code 1; the others are there.
 
     \b
@@ -83,9 +86,23 @@ def command(
             click.echo()
         print_table(family_table(rows), sys.stdout)
         click.echo("errors: median of the absolute relative errors, in per cent")
+        _tell_far_off(rows)
     if shortfall is not None:
         click.echo(f"iotwin: {shortfall.message}", err=True)
         sys.exit(shortfall.exit_code)
+
+
+def _tell_far_off(rows: Sequence[Row]) -> None:
+    """List every recorded figure that is further off than any should be, or say that none is."""
+    if not any(compared(row) for row in rows):
+        return
+    far_off = far_off_table(rows)
+    bar = f"{100 * FIGURE_WITHIN:.0f} %"
+    if not far_off.rows:
+        click.echo(f"no figure of a program and no await is off by more than {bar}")
+        return
+    click.echo(f"\noff by more than {bar}, of what a program reports and of await:")
+    print_table(far_off, sys.stdout)
 
 
 def _check_concerns(directory: Path, condition: Condition | None) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from calibration.validate.conditions import Condition
 from calibration.validate.describe import FILE, BadRun, Unsupported, describe
+from calibration.validate.limits import told
 from calibration.validate.machine import simulated_text
 from calibration.validate.measure import predict
 from calibration.validate.measured import measured
@@ -130,6 +131,19 @@ def _errors(predicted: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[s
         else relative(value, measured[name])
         for name, value in predicted.items()
         if name in measured
+    }
+
+
+def compared(row: Row) -> dict[str, tuple[float, float]]:
+    """Return what a program reported and the await that is asked: name -> recorded, simulated."""
+    if row.predicted is None or row.measured is None:
+        return {}
+    simulated = told({**row.predicted, "util": row.measured.get("util", 0.0)})
+    pairs = ((name, value, simulated.get(name)) for name, value in told(row.measured).items())
+    return {
+        name: (recorded, figure)
+        for name, recorded, figure in pairs
+        if recorded is not None and figure is not None
     }
 
 

@@ -3,7 +3,8 @@
 Models: Markdown that docs/ puts between the marks of its pages (docs/reference.py).
 Linux counterpart: none.
 Invariants: the same data make the same page, byte for byte; every kind of run that misses the
- requirement is listed, under the cause that causes.toml knows or as one without.
+ requirement is listed, under the cause that causes.toml knows or as one without; every figure of a
+ program that is far off in one of its runs is listed.
 Left out: the text around the blocks, which a person writes.
 """
 
@@ -17,10 +18,10 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Final
 
-from calibration.validate.compare import flat, relative
+from calibration.validate.compare import compared, flat, relative
 from calibration.validate.conditions import CONDITIONS
 from calibration.validate.emulated_disk import SlowdiskParams
-from calibration.validate.limits import WITHIN, asked
+from calibration.validate.limits import FIGURE_WITHIN, WITHIN, asked
 from calibration.validate.rigs import GUEST, LOOP, rows
 from calibration.validate.stored import Stored
 from sim.param import params_of
@@ -79,10 +80,10 @@ class Cause:
 
 @dataclass(frozen=True, kw_only=True)
 class Miss:
-    """A kind of run whose repeats miss one requirement in the median."""
+    """A figure of a kind of run that is not as near as it should be."""
 
     name: str
-    what: str
+    what: str  # that is asked; nothing for a figure that is only far off
     figure: str
     recorded: tuple[float, ...]
     simulated: tuple[float, ...]
@@ -92,12 +93,6 @@ class Miss:
         """The relative errors of the repeats, signed."""
         both = zip(self.simulated, self.recorded, strict=True)
         return [error for pair in both if (error := relative(*pair)) is not None]
-
-    @property
-    def is_one(self) -> bool:
-        """Whether the median of the absolute errors is beyond what is required."""
-        errors = [abs(error) for error in self.errors]
-        return bool(errors) and median(errors) > WITHIN[self.what]
 
 
 def causes(path: Path = CAUSES) -> list[Cause]:
@@ -110,26 +105,51 @@ def causes(path: Path = CAUSES) -> list[Cause]:
 
 
 def misses(data: Sequence[Stored]) -> list[Miss]:
-    """Return what misses the requirement, by kind of run, without any condition."""
-    kinds: dict[tuple[str, str], list[tuple[str, float, float]]] = defaultdict(list)
+    """Return what misses the requirement in the median of its repeats, without any condition."""
+    found: list[tuple[str, str, str, float, float]] = []
     for one in _described(data):
         row = one.row
         if row.predicted is None or row.measured is None:
             continue
         simulated = asked({**row.predicted, "util": row.measured["util"]})
         for what, (figure, recorded) in asked(row.measured).items():
-            kinds[one.name, what].append((figure, recorded, simulated[what][1]))
+            found.append((one.name, what, figure, recorded, simulated[what][1]))
+    return [miss for miss in _by_kind(found) if _is_missed(miss)]
+
+
+def _is_missed(miss: Miss) -> bool:
+    """Return whether the median of the absolute errors is beyond what is required."""
+    errors = [abs(error) for error in miss.errors]
+    return bool(errors) and median(errors) > WITHIN[miss.what]
+
+
+def far_off(data: Sequence[Stored]) -> list[Miss]:
+    """Return the figures that are off in one run by more than any should be."""
     found = [
+        (one.name, "", figure, recorded, simulated)
+        for one in _described(data)
+        for figure, (recorded, simulated) in compared(one.row).items()
+    ]
+    return [
+        miss for miss in _by_kind(found) if any(abs(error) > FIGURE_WITHIN for error in miss.errors)
+    ]
+
+
+def _by_kind(found: Sequence[tuple[str, str, str, float, float]]) -> list[Miss]:
+    """Return (kind of run, what is asked, figure, recorded, simulated), repeats together."""
+    kinds: dict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
+    for name, what, figure, *both in found:
+        kinds[name, what, figure].append((both[0], both[1]))
+    return [
         Miss(
             name=name,
             what=what,
-            figure=values[0][0],
-            recorded=tuple(value[1] for value in values),
-            simulated=tuple(value[2] for value in values),
+            figure=figure,
+            recorded=tuple(recorded for recorded, _ in pairs),
+            simulated=tuple(simulated for _, simulated in pairs),
         )
-        for (name, what), values in kinds.items()
+        for (name, what, figure), pairs in kinds.items()
     ]
-    return [miss for miss in found if miss.is_one]
 
 
 def errors_of(data: Sequence[Stored], what: str) -> list[float]:
@@ -218,6 +238,15 @@ def _miss_list(data: Sequence[Stored]) -> str:
     if left:
         parts.append(f"The cause of these is not known:\n\n{_miss_table(left)}")
     return "\n".join(parts) if parts else "No kind of run misses it.\n"
+
+
+def _far_off_list(data: Sequence[Stored]) -> str:
+    """Return every figure that is far off, and how many of how many kinds of run these are of."""
+    found = far_off(data)
+    kinds = {one.name for members in families(data).values() for one in members}
+    of_kinds = f"Of {len({miss.name for miss in found})} among {len(kinds)} kinds of run"
+    told = f"{of_kinds} one figure or more is off by more than {100 * FIGURE_WITHIN:.0f} %"
+    return f"{told}: {len(found)} figures.\n\n{_miss_table(found)}" if found else f"{told}.\n"
 
 
 def _miss_table(found: Sequence[Miss]) -> str:
@@ -354,6 +383,7 @@ def _line(cells: Sequence[str]) -> str:
 BLOCKS: Final[Mapping[str, Callable[[Sequence[Stored]], str]]] = {
     "validation-made": _made,
     "validation-misses": _miss_list,
+    "validation-far-off": _far_off_list,
     "validation-families": _all_families,
     "validation-counters": _counter_table,
     "validation-conditions": _condition_table,

@@ -1,6 +1,6 @@
-"""Tables of predictions: run by run, and what each family comes to.
+"""Tables of predictions: run by run, what is far off, and what each family comes to.
 
-Models: two tables.
+Models: three tables.
 Linux counterpart: none.
 Invariants: a family's error is the median of the absolute relative errors of its runs, in per
  cent; runs that are not supported yet are counted and their reasons given, and so are those of
@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any, Final
 
-from calibration.validate.compare import Row, flat
+from calibration.validate.compare import Row, compared, flat, relative
+from calibration.validate.limits import FIGURE_WITHIN
 from sim.report.tables import Column, Table
 
 _GENERAL = (
@@ -53,6 +54,24 @@ def run_table(rows: Sequence[Row]) -> Table:
         Column("figure"),
         Column("predicted", True),
         Column("measured", True),
+        Column("error %", True),
+    )
+    return Table(columns, tuple(lines))
+
+
+def far_off_table(rows: Sequence[Row]) -> Table:
+    """Return every figure of every run that is further off than any should be."""
+    lines = []
+    for row in rows:
+        for name, (recorded, simulated) in compared(row).items():
+            error = relative(simulated, recorded)
+            if error is not None and abs(error) > FIGURE_WITHIN:
+                lines.append((row.id, name, _shown(recorded), _shown(simulated), _percent(error)))
+    columns = (
+        Column("run"),
+        Column("figure"),
+        Column("recorded", True),
+        Column("simulated", True),
         Column("error %", True),
     )
     return Table(columns, tuple(lines))

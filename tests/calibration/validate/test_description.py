@@ -338,6 +338,25 @@ def test_tables_show_runs_and_families(directory):
     result = CliRunner().invoke(main, ["validate", str(directory(run())), "--jobs", "1"])
     assert result.exit_code == 0
     assert "ops/s" in result.stdout and "family" in result.stdout
+    assert "off by more than" not in result.stdout  # Nothing was measured.
+
+
+@pytest.mark.parametrize(
+    ("iops", "told"),
+    [
+        (75.0, "no figure of a program and no await is off by more than 40 %"),
+        (40.0, "off by more than 40 %, of what a program reports and of await:"),
+    ],
+)
+def test_a_figure_that_is_far_off_is_listed_with_its_run(directory, iops, told):
+    summary = {"r_await": 26.5, "w_await": 0.0, "rps": iops, "util": 99.0, "load_n_mean": 2.0}
+    result = {"iops": iops, "lat_mean_ms": 26.5}
+    path = str(directory(run(result=result, summary=summary)))
+    printed = CliRunner().invoke(main, ["validate", path, "--jobs", "1"]).stdout
+    head, found, listed = printed.partition(told)
+    assert found and "family" in head
+    lines = [line.split() for line in listed.splitlines()[2:]]
+    assert [line[:3] for line in lines] == ([["a/reads.r1", "ops/s", "40"]] if iops < 75 else [])
 
 
 def test_pages_swapped_are_those_of_the_whole_run_a_second(directory):

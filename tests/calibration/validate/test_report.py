@@ -6,7 +6,10 @@ this tree is asked by simulating one run of each family again, which needs the r
 
 import json
 import os
+import re
 from dataclasses import replace
+from fnmatch import filter as fnmatch_filter
+from fnmatch import fnmatch
 from itertools import permutations
 from pathlib import Path
 from statistics import median
@@ -18,12 +21,14 @@ from calibration.__main__ import main
 from calibration.validate import page, stored
 from calibration.validate.compare import Row, validate_run
 from calibration.validate.limits import AWAIT, THROUGHPUT, WITHIN
-from calibration.validate.page import errors_of, families, misses
+from calibration.validate.page import errors_of, families, far_off, misses
+from calibration.validate.report import far_off_table
 from calibration.validate.stored import Stored, predicted_again
 
 TOP = Path(__file__).resolve().parents[3]
 DATA = TOP / "docs" / "runs" / "validation.json"
 PAGE = TOP / "docs" / "validation.md"
+UNEXPLAINED = TOP / "docs" / "explanation" / "unexplained-misses.md"
 GROUND_TRUTH = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "groundtruth"
 # Of each family a run that is simulated within a few seconds.
 CHEAP = (
@@ -163,6 +168,56 @@ def test_await_is_asked_of_busy_disks_alone():
     idle = one(100, 100)
     idle = replace(idle, row=replace(idle.row, measured={**idle.row.measured, "util": 4.9}))
     assert errors_of([idle], AWAIT) == [] and errors_of([one(100, 100)], AWAIT) == [0]
+
+
+def test_one_figure_that_is_far_off_in_one_repeat_is_listed():
+    """Of all that a program reports, however near the median of the repeats is."""
+
+    def run(number, lat_ms):
+        found = one(100, 100, f"a/x.r{number}")
+        row = found.row
+        result = row.predicted["result"] | {"lat ms": lat_ms}
+        measured = row.measured["result"] | {"lat ms": 10.0, "killed": None}
+        predicted = {**row.predicted, "result": result | {"killed": 0}}
+        return replace(
+            found,
+            row=replace(row, predicted=predicted, measured={**row.measured, "result": measured}),
+        )
+
+    near = [run(1, 10.0), run(2, 14.0)]
+    assert far_off(near) == []
+    assert far_off_table([one.row for one in near]).rows == ()
+    assert "Of 0 among 1 kinds of run" in page.BLOCKS["validation-far-off"](near)
+    far = [*near, run(3, 5.9)]
+    [found] = far_off(far)
+    assert (found.name, found.figure, found.errors) == ("a/x", "lat ms", [0.0, 0.4, -0.41])
+    assert far_off_table([one.row for one in far]).rows == (
+        ("a/x.r3", "lat ms", "10", "5.9", "-41.0"),
+    )
+    told = page.BLOCKS["validation-far-off"](far)
+    assert (
+        "Of 1 among 1 kinds of run" in told
+        and "| a/x | lat ms | 10 | 5.9 .. 14 | -41 .. +40 |" in told
+    )
+
+
+def test_await_of_an_idle_disk_is_not_far_off():
+    found = one(100, 100)
+    measured = {**found.row.measured, "await_all_ms": 1.0}
+    busy = replace(found, row=replace(found.row, measured=measured))
+    assert [miss.figure for miss in far_off([busy])] == ["await ms"]
+    idle = replace(found, row=replace(found.row, measured={**measured, "util": 4.9}))
+    assert far_off([idle]) == []
+
+
+def test_all_that_is_far_off_in_fio_is_spoken_of(data):
+    """On the page of what is not explained, or under a cause in the report."""
+    named = re.findall(r"`(i_fio/[^`]*)`", UNEXPLAINED.read_text(encoding="utf-8"))
+    named += [pattern for cause in page.causes() for pattern in cause.runs]
+    found = {miss.name for miss in far_off(data) if miss.name.startswith("i_fio/")}
+    assert [name for name in found if not any(fnmatch(name, one) for one in named)] == []
+    idle = [one for one in named if one.startswith("i_fio/") and not fnmatch_filter(found, one)]
+    assert idle == []
 
 
 def test_runs_with_a_condition_count_in_no_table_but_their_own():
