@@ -30,8 +30,9 @@ Invariants: entries submitted = completions reaped + completions in the ring + o
  the submission ring never holds more than its entries, the completion ring with what is in flight
  never more than twice as many; an operation has one completion. The bio of a polled operation is
  ended by no interrupt.
-Left out: operations but read, write and fsync; linked entries; the overflow list: what might have
- no room in the completion ring stays in the other one (EBUSY if that is all). Submitting waits for
+Left out: operations but read, write and fsync; linked entries; what an entry may ask for beside
+ RWF_DSYNC (IOSQE_ASYNC, RWF_NOWAIT, RWF_DONTCACHE); the overflow list: what might have no room in
+ the completion ring stays in the other one (EBUSY if that is all). Submitting waits for
  a request slot and for the file's lock, where the kernel would leave that to a worker. XFS's
  buffered writes without a worker (6.0). Polled I/O of a device without queues for it, which earlier
  releases took, and then interrupted.

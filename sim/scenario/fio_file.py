@@ -368,7 +368,11 @@ ALIASES: Final[Mapping[str, str]] = {
 _TRIM = "trims are jobs of their own, rw=trim or randtrim"
 _DATA = "a simulated file has a size and no contents"
 _HOST = "there is one host and one address space, whose CPUs the scheduler of the twin shares out"
-_BATCH = "operations are submitted and reaped one by one"
+_SUBMITTER = "a job submits its operations itself, and does not look whether their places overlap"
+_REAP = "completions of libaio are fetched with io_getevents()"
+_ASYNC = "the kernel alone decides what io_uring gives to a worker (no IOSQE_ASYNC)"
+_NOWAIT = "an operation that has to wait does so (no RWF_NOWAIT)"
+_UNCACHED = "pages of buffered operations stay in the page cache (no RWF_DONTCACHE)"
 _LOGS = 'use the records of a scenario\'s [process.NAME] with program = "fio"'
 _FILES = "a job has one file"
 _PLACES = "the only orders of places are sequential, random, zipf and pareto"
@@ -424,17 +428,11 @@ REFUSED: Final[Mapping[str, str]] = {
         ),
         _HOST,
     ),
-    **dict.fromkeys(
-        (
-            "io_submit_mode",
-            "serialize_overlap",
-            "userspace_reap",
-            "force_async",
-            "nowait",
-            "uncached",
-        ),
-        _BATCH,
-    ),
+    **dict.fromkeys(("io_submit_mode", "serialize_overlap"), _SUBMITTER),
+    "userspace_reap": _REAP,
+    "force_async": _ASYNC,
+    "nowait": _NOWAIT,
+    "uncached": _UNCACHED,
     **dict.fromkeys(
         (
             "write_lat_log",

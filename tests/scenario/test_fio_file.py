@@ -209,6 +209,24 @@ def test_a_mistake_is_told_with_its_place(line, col, told):
     assert (found_col, message.startswith(told)) == (col, True), message
 
 
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ("io_submit_mode", "a job submits its operations itself, and does not look whether"),
+        ("serialize_overlap", "a job submits its operations itself, and does not look whether"),
+        ("userspace_reap", "completions of libaio are fetched with io_getevents()"),
+        ("force_async", "the kernel alone decides what io_uring gives to a worker"),
+        ("nowait", "an operation that has to wait does so"),
+        ("uncached", "pages of buffered operations stay in the page cache"),
+    ],
+)
+def test_why_operations_go_the_way_they_do(option, why):
+    """tests/cli/test_fio_uring.py has batches, tests/fs/test_io_uring.py who becomes a worker."""
+    [(line, col, message, _, _)] = problems(JOB + f"ioengine=io_uring\n{option}=1")
+    assert (line, col) == (4, 1)
+    assert message.startswith(f"'{option}' is not modelled: {why}")
+
+
 def test_the_nearest_option_is_named():
     [(line, _, _, _, nearest)] = problems(JOB + "rw_mixread=70")
     assert (line, nearest) == (3, "rwmixread")
