@@ -26,6 +26,7 @@ from sim.user.fio import DirectionStat, IoStat, JobStat, percentiles
 KIB: Final = 1024
 MB: Final = 1_000_000
 SHOWN: Final = (50.0, 99.0, 99.9)  # percentiles of the table
+TIMES: Final = ("mean ms", *(f"p{p:g} ms" for p in SHOWN), "max ms")  # its columns of latencies
 COUNTED: Final = ("ios", "merges", "sectors")
 FIO_VERSION: Final = "fio-3.36"  # the release whose output this is
 PERCENTILES: Final = (
@@ -186,9 +187,13 @@ def _disk(disk: DiskUse) -> dict[str, Any]:
 
 
 def fio_table(document: Mapping[str, Any]) -> Table:
-    """Return the document's main figures, a row for each kind of operation of each job."""
-    rows = []
+    """Return the document's main figures, a row for each kind of operation of each job.
+
+    A job that did nothing has a row as well.
+    """
+    rows: list[tuple[str, ...]] = []
     for job in document["jobs"]:
+        before = len(rows)
         ways = [(name, job[name], job[name]["clat_ns"]) for name in DIRECTION_NAMES]
         for name, found, latency in (*ways, ("sync", job["sync"], job["sync"]["lat_ns"])):
             if latency["N"]:
@@ -199,7 +204,9 @@ def fio_table(document: Mapping[str, Any]) -> Table:
                 times = (latency["mean"], *(percentile[f"{p:f}"] for p in SHOWN), latency["max"])
                 row = (job["jobname"], name, figure(iops), rate)
                 rows.append((*row, *(figure(ns / NS_PER_MS) for ns in times)))
-    headings = ("IOPS", "MB/s", "mean ms", *(f"p{p:g} ms" for p in SHOWN), "max ms")
+        if len(rows) == before:
+            rows.append((job["jobname"], "none", figure(0), figure(0), *("" for _ in TIMES)))
+    headings = ("IOPS", "MB/s", *TIMES)
     numbers = (Column(heading, is_number=True) for heading in headings)
     return Table((Column("job"), Column("operation"), *numbers), tuple(rows))
 

@@ -18,7 +18,8 @@ Invariants: an operation that was started before the time was up is counted when
 A file that is read, or written asynchronously, or overwritten (`overwrite`), is there beforehand
  with its size (fio lays it out in a run of its own). What else is written is made by the job.
 A job's time begins before it opens its file (set_epoch_time): what opening and dropping pages take
-is in its runtime.
+is in its runtime. Whether time is left is asked before (do_io; get_io_u opens the file), so that a
+job whose runtime is over by then does one operation.
 When a job has opened its file it tells the kernel how it will read it (`fadvise_hint`): at random,
 so that nothing is read ahead, or in sequence, so that twice as much is.
 A job has the file's dirty pages written and the others dropped (`invalidate`) when it has opened
@@ -926,6 +927,7 @@ class Fio(ServerProgram):
         self.flying: dict[int, tuple[int, int, int, int]] = {}
         self.uncommitted: list[int] = []  # those that the kernel does not know of yet
         self.has_begun: bool = False
+        self.has_asked: bool = False  # whether an operation may be started
         self.places: list[Places] = []
         self.sizes: list[Sizes] = []
 
@@ -1117,11 +1119,16 @@ class Fio(ServerProgram):
     # -- What comes next, and when.
 
     def _goes_on(self, sys: Sys, now_ns: int) -> bool:
-        """Whether another operation may be started."""
+        """Whether another operation may be started.
+
+        fio asks before it opens the file for the first one, which is done however late it is then.
+        """
         if self.ramp_end_ns and now_ns >= self.ramp_end_ns:
             self._end_ramp(sys)
+        is_first = not self.has_asked
+        self.has_asked = True
         if self.end_ns:
-            if now_ns >= self.end_ns:
+            if now_ns >= self.end_ns and not is_first:
                 return False
             if self.params.time_based or self.ramp_end_ns:
                 return True

@@ -441,6 +441,13 @@ def test_a_failed_job_is_told_and_the_exit_code_is_1(run):
     assert "a: err=2: /nosuch/x: No such file or directory" in result.output
 
 
+def test_a_job_that_did_nothing_has_a_row_of_the_table(run):
+    text = "[a]\nfilename=/nosuch/x\nsize=1m\nrw=write\n[b]\nfilename=/x\nsize=1m\nrw=read\n"
+    [heading, a, b, *_] = run(text).stdout.splitlines()
+    assert a.split() == ["a", "none", "0.00", "0.00"]
+    assert b.split()[:2] == ["b", "read"] and len(heading) == len(b)
+
+
 def test_nothing_is_left_of_an_output_that_cannot_be_made(run, tmp_path):
     result = run(FIFO + "verify=md5\n", "--output", str(tmp_path / "out.json"))
     assert result.exit_code == 2 and not (tmp_path / "out.json").exists()
