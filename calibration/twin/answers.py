@@ -313,12 +313,14 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
         name, most = limits[0]
         verb = "are" if name == CPUS else "is"
         subject = "The CPUs" if name == CPUS else name
+        makes_room = name == CPUS and seen.cpu.shares_pct.get("nice_pct", 0.0) >= 1
+        beside = ", if niced programs make room" if makes_room else ""
         if most < SOON:
             yield f"{subject} {verb} full today."
         elif times > most:
-            yield f"{subject} {verb} full from {_short(most)} times today's load on."
+            yield f"{subject} {verb} full from {_short(most)} times today's load on{beside}."
         else:
-            yield f"{subject} {verb} full first, at {_short(most)} times today's load."
+            yield f"{subject} {verb} full first, at {_short(most)} times today's load{beside}."
 
 
 def _served(answer: Answer, today: Answer, draft: Draft) -> float:

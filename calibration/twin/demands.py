@@ -38,6 +38,8 @@ Bursts: large buffered writes come when a flusher, a truncation or a close lets 
 together to an idle device, which is S = util / X busy with each (of the busy time they have their
 share of the bytes), the k-th has waited k S when it is done: await = (n + 1) S / 2. So
 n = 2 await / S - 1, and a transaction is n writes that are written back at once.
+How many of them a device serves at a time, its columns do not tell: the fit begins with one, and
+what has no arm may serve 16. Beside them reads come in groups as elsewhere.
 Groups: if a device serves all that comes side by side and requests come by themselves, none is in
 flight for exp(-X R) of the time. A recorded util below that says that they come in groups: with
 n together (read-ahead, a swap cluster of 8 pages) util = 1 - exp(-(X / n) R), so
@@ -544,7 +546,7 @@ def _fsyncs(
     if of_rest < PAGE / 2:  # Nobody writes back less than a page: these are the fsyncs' own.
         return (waited,)
     others = replace(writes, rate_per_s=rest, size_bytes=_sectors(max(of_rest, PAGE)))
-    why = f"estimate: more than {flushes * commits:.2g} flushes/s explain"
+    why = f"estimate: more than {_count(flushes * commits)} flushes/s explain"
     return waited, _not_waited_for(others, reads, device, why, seen)
 
 
@@ -592,7 +594,7 @@ def somebody_waits(
     flushes = device.row.get("f_per_s")
     if flushes is not None:
         waits = are_waited_for(flushes)
-        said = f"recorded: {flushes:.2g} flushes/s" if flushes else "recorded: no flushes"
+        said = f"recorded: {_count(flushes)} flushes/s" if flushes else "recorded: no flushes"
         return waits, said if waits or not flushes else f"{said}: a journal's own, every 5 s"
     iowait = seen.cpu.shares_pct.get("iowait_pct", 0.0)
     one_waiter = (device.util_pct or 0.0) / (seen.cpu.cpus or 1)
@@ -603,6 +605,11 @@ def somebody_waits(
             "assumed: flushes are not recorded, but iowait shows that writes are waited for",
         )
     return False, "assumed: flushes are not recorded, and iowait does not show a waiting writer"
+
+
+def _count(value: float) -> str:
+    """Return a rate in two digits, and never as a power of ten."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _customers(direction: Direction, device: DeviceLook) -> int | None:

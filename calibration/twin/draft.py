@@ -46,6 +46,7 @@ MS: Final = 10**6
 S: Final = 10**9
 WORKERS: Final = 64  # of an open stream: more than are ever busy unless the device is full
 SERVERS_ASSUMED: Final = 4
+BURST_SERVERS: Final = 16  # of a device to which bursts come: four times what is assumed elsewhere
 FILES: Final = "assumed: each customer has a file, at eight times the load too"
 FILES_EACH: Final = 8
 LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles/ssd-sata.toml
@@ -63,8 +64,9 @@ TURN_S: Final = 5  # dirty_writeback_centisecs
 REQUESTS_SIMULATED: Final = 2_500  # in one run of the fit: rates are then known to 2 or 3 %
 INTERVAL_S: Final = 1
 MEASURED_S: Final = (6, 40)  # the least has an update of the load average
-BURSTS_SIMULATED: Final = 150  # then their rate is known to 8 %
+BURSTS_SIMULATED: Final = 600  # then rates are known to 6 %: bursts and groups differ in size
 BURSTS_S_MAX: Final = 120
+REQUESTS_MAX: Final = 10 * REQUESTS_SIMULATED  # of bursts or not, a fit ends
 WHOLE: Final = 0.5  # of the longest request; recorded ones that are shorter did not adjoin
 WORKING_SET_BYTES: Final = 8 * 2**30
 WORKING_SET_MIN_BYTES: Final = 2**30
@@ -130,9 +132,15 @@ def draw_classes(draft: Draft) -> None:
     requests = sum(load.device.rate_per_s for load in draft.loads)
     low, high = MEASURED_S
     wanted_s = min(max(REQUESTS_SIMULATED / requests, low), high)
-    bursts = [one.rate_per_s for load in draft.loads for one in load.classes if one.at_once > 1]
+    bursts = [
+        one.rate_per_s / one.together
+        for load in draft.loads
+        for one in load.classes
+        if one.at_once > 1 or one.together > 1
+    ]
     if bursts:
-        wanted_s = max(wanted_s, min(BURSTS_SIMULATED / min(bursts), BURSTS_S_MAX))
+        bearable_s = min(BURSTS_S_MAX, max(wanted_s, REQUESTS_MAX / requests))
+        wanted_s = max(wanted_s, min(BURSTS_SIMULATED / min(bursts), bearable_s))
     draft.measured_s = INTERVAL_S * round(wanted_s / INTERVAL_S)
     buffered = any(one.kind == WRITE for load in draft.loads for one in load.classes)
     fast = requests >= FAST_PER_S
@@ -156,7 +164,7 @@ def _process(draft: Draft, load: Load, one: Class) -> None:
     put(section, "program", "transactions", "")
     draft.streams.append(name)
     _arrivals(draft, section, one)
-    if one.together > 1 and one.customers is None and not load.has_bursts:
+    if one.together > 1 and one.customers is None:
         law = f"{ESTIMATE}: n = X R / -ln(1 - util)"
         put(section, "together", float(f"{one.together:.3g}"), law)
         draft.prior(dotted(*section, "together"), "number", max(2.0, one.together), 2, 2)
@@ -372,9 +380,14 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
 def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     """Serve a device's bursts one request after the other, as n = 2 await / S - 1 has it.
 
+    That is where the fit begins: of what has no arm, nothing tells how many it serves at a time.
     What a read takes is hidden behind them: a share `util` of the reads finds a burst under way.
     """
     draft.sheet.put(section, "servers", 1, f"{ESTIMATE}: requests of a burst wait for each other")
+    if load.device.guess != "unknown":
+        path = dotted(*section, "servers")
+        why = "assumed: from one to as many as a device without an arm may have"
+        draft.prior_between(path, "count", 1, BURST_SERVERS, why)
     service_ms = write_service_ms(load.writes, load.reads, load.device)
     _transfer(draft, section, "write", load.writes.size_bytes, service_ms, (4, 4))
     await_ms = load.reads.await_ms

@@ -2,20 +2,24 @@
 
 Models: the lines of /proc/mounts, the stack of volumes, the names in /proc/fs/jbd2.
 Linux counterpart: fs/proc_namespace.c; fs/jbd2/journal.c (jbd2_stats_proc_init).
-Invariants: what was not recorded is None, and an ext4 whose journals were not recorded has one.
+Invariants: what was not recorded is None; an ext4 whose journals were not recorded has one, unless
+its mounts were not recorded either, and its writes tell (calibration/twin/commits.py).
 Left out: several file systems on one device: the one with the shortest path stands for them.
 """
 
 from calibration.host import Host, Mount
 from calibration.look import Look
 from calibration.look.devices import DeviceLook
+from calibration.twin.commits import moves_nothing
 
 
 def lacks_journal(device: DeviceLook, seen: Look) -> bool:
     """Return whether an ext4 without a journal is on a device, as far as was recorded."""
     host = seen.source.host
     mount = mounted_on(device, volume_of(device, seen), host)
-    return host is not None and mount is not None and host.lacks_journal(mount)
+    if host is None or mount is None:
+        return moves_nothing(device.row)
+    return host.lacks_journal(mount)
 
 
 def volume_of(device: DeviceLook, seen: Look) -> str | None:

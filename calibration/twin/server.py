@@ -24,7 +24,13 @@ from calibration.host import BlockDevice, Host, Mount
 from calibration.look import Look
 from calibration.look.devices import VIRTUAL, DeviceLook
 from calibration.look.intervals import is_overcounted
-from calibration.twin.commits import are_waited_for, logs_like_xfs, waits_for_all
+from calibration.twin.commits import (
+    OWN_WRITES,
+    are_waited_for,
+    logs_like_xfs,
+    moves_nothing,
+    waits_for_all,
+)
 from calibration.twin.demands import READ, SYNC, Load
 from calibration.twin.mounts import lacks_journal, mounted_on, volume_of
 from calibration.twin.page_costs import put_costs
@@ -375,7 +381,9 @@ def _mount(sheet: Sheet, load: Load, seen: Look, server: Server) -> None:
     sheet.put(section, "type", kind, origin)
     sheet.put(section, "device", place.device)
     if not place.journalled:
-        sheet.put(section, "has_journal", False, f"{RECORDED}: /proc/fs/jbd2 has none of it")
+        recorded = f"{RECORDED}: /proc/fs/jbd2 has none of it"
+        told = f"derived: {OWN_WRITES}" if mount is None else recorded
+        sheet.put(section, "has_journal", False, told)
 
 
 def _volume_size(disk: str, volume: str, host: Host | None) -> tuple[int, str]:
@@ -420,6 +428,8 @@ def _by_its_fsyncs(load: Load, else_: str) -> tuple[str, str]:
     row = load.device.row
     if not are_waited_for(row.get("f_per_s", 0.0)):
         return else_, ""
+    if moves_nothing(row) and else_ == "ext4":
+        return else_, f": {OWN_WRITES}"
     if logs_like_xfs(row):
         return "xfs", ": of its fsyncs nothing is merged"
     customers = max((one.customers or 0 for one in load.classes if one.kind == SYNC), default=0)

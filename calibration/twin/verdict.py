@@ -28,7 +28,7 @@ _MADE: Final = (
 # A column's end -> what to do if a twin misses it.
 ADVICE: Final[Mapping[str, str]] = {
     "util_pct": "leave util aside, for it says how often the device is not idle, not how full it"
-    " is, and Linux 5.0 to 6.9 counts whole jiffies",
+    " is, and Linux counts whole jiffies from 5.0 on",
     "r_await_ms": "record longer, five minutes or more, so that no burst makes half of the mean;"
     " `iotwin look` names intervals to cut",
     "w_await_ms": "record longer, five minutes or more, for writeback comes in bursts; `iotwin"

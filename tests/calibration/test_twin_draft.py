@@ -181,6 +181,32 @@ def test_what_comes_together_is_written_back_at_once_and_short_requests_lie_apar
     assert sections["process", "sda-writes"]["write_pattern"].value == "sequential"
 
 
+@pytest.mark.parametrize(("reads", "size_kib"), [(0, 512), (300, 171)])
+def test_how_many_requests_of_a_burst_are_served_at_a_time_is_fitted_where_no_arm_is(
+    reads: int, size_kib: int
+) -> None:
+    """By hand: 600 reads/s of 2 ms at 6 % util, half of it theirs: 20 come together, or more."""
+    w, util = 200, 6
+    row = (
+        f"vda {2 * reads:.2f} {2 * reads * 8:.2f} 0.00 0.00 2.00 8.00 {w:.2f} {w * size_kib:.2f}"
+        f" 0.00 0.00 6.00 {size_kib:.2f} 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00"
+        f" {(2 * reads * 2 + w * 6) / 1000:.2f} {util:.2f}\n"
+    )
+    draft = draft_of(text(row, heading=NEW, kernel="6.18.0"))
+    [load] = draft.loads
+    assert load.has_bursts
+    fitted = {one.path: one for one in draft.priors}
+    servers = fitted.get("machine.disk.vda.servers")
+    if not reads:  # Large writes alone may be those of a disk in sequence.
+        assert load.device.guess == "unknown" and servers is None
+        return
+    assert servers is not None and (servers.low, servers.high) == (1, 16)
+    together = draft.sheet.sections["process", "vda-reads"]["together"].value
+    assert isinstance(together, float) and together > 20
+    groups = load.reads.rate_per_s / together
+    assert draft.measured_s == round(min(600 / groups, 25_000 / (2 * reads + w)))
+
+
 @pytest.mark.parametrize(("kernel", "is_new"), [("4.19.0", False), ("5.15.0", True)])
 def test_pages_cost_what_they_do_on_cpus_of_the_kernels_time(kernel: str, is_new: bool) -> None:
     row = burst_row(n=20, bursts=1, size_kib=4096, service_ms=1)

@@ -33,11 +33,19 @@ from tests.calibration.test_twin_draft import (
 KIB = 1024
 
 
-def row(*, w: float, size_kib: float, flushes: float, w_await: float = 2, util: float = 10) -> str:
+def row(
+    *,
+    w: float,
+    size_kib: float,
+    flushes: float,
+    w_await: float = 2,
+    util: float = 10,
+    merged: float = 0,
+) -> str:
     """Return a row of sysstat 12 of a device that is written to; a flush takes 1 ms."""
     return (
-        f"sda 0.00 0.00 0.00 0.00 0.00 0.00 {w:.2f} {w * size_kib:.2f} 0.00 0.00 {w_await:.2f}"
-        f" {size_kib:.2f} 0.00 0.00 0.00 0.00 0.00 0.00 {flushes:.2f} 1.00"
+        f"sda 0.00 0.00 0.00 0.00 0.00 0.00 {w:.2f} {w * size_kib:.2f} {merged:.2f} 0.00"
+        f" {w_await:.2f} {size_kib:.2f} 0.00 0.00 0.00 0.00 0.00 0.00 {flushes:.2f} 1.00"
         f" {w * w_await / 1000:.2f} {util:.2f}\n"
     )
 
@@ -102,9 +110,9 @@ def test_a_flush_is_single_where_writes_are_those_of_single_fsyncs(
 BARE = HOST | {"/proc/fs/jbd2": "", "/proc/mounts": "/dev/sda / ext4 rw 0 0\n"}
 
 
-def mount_of(draft: Draft) -> dict[str, object]:
-    """Return what a draft mounts on the device."""
-    section = draft.sheet.sections["machine", "mount", "/"]
+def mount_of(draft: Draft, place: str = "/") -> dict[str, object]:
+    """Return what a draft mounts at a place."""
+    section = draft.sheet.sections["machine", "mount", place]
     return {key: entry.value for key, entry in section.items()}
 
 
@@ -131,6 +139,31 @@ def test_a_twin_of_an_ext4_without_a_journal_has_none_and_counts_its_flushes() -
     asked = {one.name for one in what_ifs_of(draft)}
     assert {"journal", "no_barrier"} <= asked
     assert not {"data_writeback", "data_journal"} & asked
+    load_text(draft.sheet.text(""), Path("twin.toml"))
+
+
+@pytest.mark.parametrize(
+    ("writes", "size_kib", "merged", "has_journal"),
+    [
+        (300, 8 / 3, 0, False),  # data, the inode's block, the flush's own write of nothing
+        (300, 8 / 3, 30, None),  # a journal's blocks adjoin, and are merged
+        (300, 4, 0, None),  # of a block each: nobody moves nothing
+        (200, 3, 0, None),  # XFS: data, and a log of sectors
+        (200, 2, 0, None),  # an overwrite of any file system: the data, and the flush's own
+    ],
+)
+def test_without_mounts_writes_that_move_nothing_tell_of_no_journal(
+    writes: float, size_kib: float, merged: float, has_journal: bool | None
+) -> None:
+    recorded = text(
+        row(w=writes, size_kib=size_kib, flushes=100, w_await=1.7, merged=merged, util=66),
+        heading=NEW,
+        kernel="6.18.0",
+    )
+    draft = draft_of(recorded)
+    mount = mount_of(draft, draft.server.places["sda"].path)
+    assert mount.get("has_journal") is has_journal
+    assert (mount["type"] == "ext4") is (has_journal is False or bool(merged))
     load_text(draft.sheet.text(""), Path("twin.toml"))
 
 

@@ -241,6 +241,10 @@ def test_what_is_full_today_is_called_so(seen: Look, draft: Draft) -> None:
     then = answered(question=read_question("load=2", draft), runs=[asked_for(200)])
     said = sentence(then, today, replace(seen, cpu=cpu), draft)
     assert " All of it is served. The CPUs are full today. " in said
+    cpu = replace(seen.cpu, shares_pct={"user_pct": 30.0, "system_pct": 15.0, "nice_pct": 55.0})
+    beside = replace(seen, cpu=cpu, devices=[])
+    said = sentence(then, today, beside, draft)
+    assert "first, at 2 times today's load, if niced programs make room. Whether" in said
 
 
 def answered(
