@@ -237,10 +237,11 @@ def _uptime(words: Words, generation: Generation) -> Typed:
 
 
 def _vmstat(words: Words, generation: Generation) -> Typed:
-    options = vmstat.parse_options(words)
+    layout = generation.vmstat
+    options = vmstat.parse_options(words, layout)
     return Typed(
         options.sampling,
-        lambda readings, _: vmstat.run_vmstat(options, readings, layout=generation.vmstat),
+        lambda readings, _: vmstat.run_vmstat(options, readings, layout=layout),
     )
 
 

@@ -1,7 +1,7 @@
 """vmstat: processes, memory, swap, I/O, interrupts and CPU, one line per sample; totals since boot.
 
 Models: `vmstat [-n] [DELAY [COUNT]]`; `vmstat -s` and `vmstat -d`, what has been counted since boot
-of the machine and of each disk. Two generations of each.
+of the machine and of each disk. Two generations of each; the newer one has wide columns too (-w).
 Linux counterpart: procps 3.2.x vmstat.c (new_format, sum_format, diskformat), procps-ng 4.0.2
 src/vmstat.c. With D(x) the increase of a counter, t the delay asked for (not measured) and T the D
 of all CPU ticks:
@@ -14,7 +14,7 @@ instead of t: on N CPUs its rates are N times too low, as in the real tool.
 Invariants: r leaves out the reader itself before 4.0; idle running backwards is carried as a debt.
 Of the totals nothing is divided by time; disks stand in the order of the file (4.0: with whole
 disks that never did I/O too), partitions nowhere.
-Left out: -a -D -m -p -S -t -w; that 4.0.2 reads memory once, for the first line (4.0.3 mended it),
+Left out: -a -D -m -p -S -t; that 4.0.2 reads memory once, for the first line (4.0.3 mended it),
 and takes time of guests from us; the column "st" of distributions that patched 3.2; unit
 conversion in single precision (3.2 rounds memory above 16 GiB to 2 kB).
 """
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from sim.tools.free import memory_cached, memory_used
 from sim.tools.iostat import disks_of_partitions
@@ -36,7 +37,7 @@ from sim.tools.parse import (
     parse_vmstat,
 )
 from sim.tools.snapshot import Snapshot
-from sim.tools.usage import Sampling, ToolUsageError, parse_sampling
+from sim.tools.usage import Sampling, ToolUsageError, parse_sampling, split_clusters
 
 MS_PER_S = 1000
 
@@ -49,6 +50,28 @@ class TotalsLayout:
     paged_unit: str
     guest: bool  # CPU time of guests
     memory: Callable[[dict[str, int]], tuple[int, int]]  # used, and "swap cache"; kB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisksLayout:
+    """The columns of `vmstat -d`."""
+
+    header: str
+    widths: tuple[int, int, int]  # of requests, of sectors and ms, of I/O
+
+
+NARROW: Final = DisksLayout(
+    header="disk- ------------reads------------ ------------writes----------- -----IO------\n"
+    "       total merged sectors      ms  total merged sectors      ms    cur    sec\n",
+    widths=(6, 7, 6),
+)
+WIDE: Final = DisksLayout(
+    header="disk- -------------------reads-------------------"
+    " -------------------writes------------------ ------IO-------\n"
+    "          total    merged     sectors          ms"
+    "     total    merged     sectors          ms     cur     sec\n",
+    widths=(9, 11, 7),
+)
 
 
 def totals(snapshot: Snapshot, layout: TotalsLayout) -> str:
@@ -94,25 +117,25 @@ def totals(snapshot: Snapshot, layout: TotalsLayout) -> str:
     return "".join(f"{number:13d}{unit} {label}\n" for number, unit, label in rows)
 
 
-def disks(snapshot: Snapshot, _layout: TotalsLayout) -> str:
+def disks(snapshot: Snapshot, layout: DisksLayout) -> str:
     """Return the text of `vmstat -d`."""
     rows = parse_diskstats(snapshot.text("diskstats"))
     partitions = disks_of_partitions(rows)
-    header = (
-        "disk- ------------reads------------ ------------writes----------- -----IO------\n"
-        "       total merged sectors      ms  total merged sectors      ms    cur    sec\n"
-    )
-    table = "".join(_disk(row) for row in rows if row.name not in partitions)
-    return header + table if table else ""
+    table = "".join(_disk(row, layout) for row in rows if row.name not in partitions)
+    return layout.header + table if table else ""
 
 
-def _disk(row: DiskRow) -> str:
-    return (
-        f"{row.name:<5} {row.reads:6d} {row.read_merges:6d} {row.read_sectors:7d} {row.read_ms:7d}"
-        f" {row.writes:6d} {row.write_merges:6d} {row.write_sectors:7d} {row.write_ms:7d}"
+def _disk(row: DiskRow, layout: DisksLayout) -> str:
+    requests, amounts, io = layout.widths
+    cells = [
+        *((count, requests) for count in (row.reads, row.read_merges)),
+        *((count, amounts) for count in (row.read_sectors, row.read_ms)),
+        *((count, requests) for count in (row.writes, row.write_merges)),
+        *((count, amounts) for count in (row.write_sectors, row.write_ms)),
         # The tool divides what is in flight by 1000 too.
-        f" {row.in_flight // MS_PER_S:6d} {row.io_ticks_ms // MS_PER_S:6d}\n"
-    )
+        *((count // MS_PER_S, io) for count in (row.in_flight, row.io_ticks_ms)),
+    ]
+    return f"{row.name:<5} {' '.join(f'{count:{width}d}' for count, width in cells)}\n"
 
 
 def _pages(unit: str) -> str:
@@ -127,7 +150,6 @@ def _memory_4_0(memory: dict[str, int]) -> tuple[int, int]:
     return memory_used(memory), memory_cached(memory)
 
 
-TOTALS = {"s": totals, "d": disks}
 TOTALS_3_2 = TotalsLayout(memory_unit=" ", paged_unit="", guest=False, memory=_memory_3_2)
 TOTALS_4_0 = TotalsLayout(memory_unit=" K", paged_unit=" K", guest=True, memory=_memory_4_0)
 
@@ -135,14 +157,23 @@ TOTALS_4_0 = TotalsLayout(memory_unit=" K", paged_unit=" K", guest=True, memory=
 USER_HZ = 100
 KIB_PER_PAGE = 4
 HEADER_EVERY = 21  # rows of a terminal of unknown size (24) less 3
-_ALLOWED = "-n (header once), DELAY, COUNT; -s (totals), -d (disks)"
 _CPU_COLUMNS = {
     "us": ("user", "nice"),
     "sy": ("system", "irq", "softirq"),
     "id": ("idle",),
     "wa": ("iowait",),
     "st": ("steal",),
+    "gu": ("guest", "guest_nice"),  # is in us too
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """The columns of a report."""
+
+    banner: str
+    widths: tuple[int, int, int]  # of processes, of memory, of CPU time
+    cpu: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,44 +181,51 @@ class VmstatLayout:
     """All in which one generation of vmstat differs from another."""
 
     name: str
-    banner: str
-    cpu_columns: tuple[str, ...]
+    columns: Columns
+    wide: Columns | None  # with -w; None: it has no such option
     counts_itself: bool  # in column r
     cached: tuple[str, ...]  # lines of meminfo added up in column cache
     totals: TotalsLayout
 
+    @property
+    def allowed(self) -> str:
+        """Return what may be said in a command line."""
+        wide = "" if self.wide is None else "-w (wide), "
+        return f"-n (header once), {wide}DELAY, COUNT; -s (totals), -d (disks)"
+
 
 _GROUPS = "procs -----------memory---------- ---swap-- -----io---- -system-- "
+_NARROW_WIDTHS = (2, 6, 2)
 PROCPS_3_2 = VmstatLayout(
     name="procps-3.2",
-    banner=f"{_GROUPS}----cpu----",
-    cpu_columns=("us", "sy", "id", "wa"),
+    columns=Columns(
+        banner=f"{_GROUPS}----cpu----", widths=_NARROW_WIDTHS, cpu=("us", "sy", "id", "wa")
+    ),
+    wide=None,
     counts_itself=False,
     cached=("Cached",),
     totals=TOTALS_3_2,
 )
 PROCPS_4_0 = VmstatLayout(
     name="procps-4.0",
-    banner=f"{_GROUPS}------cpu-----",
-    cpu_columns=("us", "sy", "id", "wa", "st"),
+    columns=Columns(
+        banner=f"{_GROUPS}------cpu-----",
+        widths=_NARROW_WIDTHS,
+        cpu=("us", "sy", "id", "wa", "st"),
+    ),
+    wide=Columns(
+        banner="--procs-- -----------------------memory---------------------- ---swap-- -----io----"
+        " -system-- ----------cpu----------",
+        widths=(4, 12, 3),
+        cpu=("us", "sy", "id", "wa", "st", "gu"),
+    ),
     counts_itself=True,
     cached=("Cached", "SReclaimable"),
     totals=TOTALS_4_0,
 )
-_COLUMNS = (
-    ("r", 2),
-    ("b", 2),
-    ("swpd", 6),
-    ("free", 6),
-    ("buff", 6),
-    ("cache", 6),
-    ("si", 4),
-    ("so", 4),
-    ("bi", 5),
-    ("bo", 5),
-    ("in", 4),
-    ("cs", 4),
-)
+_PROCS = ("r", "b")
+_MEMORY = ("swpd", "free", "buff", "cache")
+_RATES = (("si", 4), ("so", 4), ("bi", 5), ("bo", 5), ("in", 4), ("cs", 4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +235,7 @@ class VmstatOptions:
     header_once: bool
     sampling: Sampling
     totals: str = ""  # "s" or "d": a table of totals instead
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,17 +247,23 @@ class VmstatReading:
     paging: dict[str, int]
 
 
-def parse_options(arguments: Sequence[str]) -> VmstatOptions:
+def parse_options(arguments: Sequence[str], layout: VmstatLayout) -> VmstatOptions:
     """Return what the arguments (without the tool's name) ask; raise ToolUsageError."""
-    options = {word for word in arguments if word.startswith("-")}
-    for word in options - {"-n", "-s", "-d"}:
-        raise ToolUsageError("vmstat", f"unknown option {word!r}", _ALLOWED)
-    numbers = [word for word in arguments if not word.startswith("-")]
+    words = split_clusters(arguments)
+    options = {word for word in words if word.startswith("-")}
+    known = {"-n", "-s", "-d", *(("-w",) if layout.wide is not None else ())}
+    for word in sorted(options - known):
+        raise ToolUsageError("vmstat", f"unknown option {word!r}", layout.allowed)
+    numbers = [word for word in words if not word.startswith("-")]
     totals = sorted(options & {"-s", "-d"})
     if len(totals) > 1 or (totals and numbers):
-        raise ToolUsageError("vmstat", f"{totals[-1]} stands alone", _ALLOWED)
-    sampling = parse_sampling("vmstat", numbers, _ALLOWED)
-    return VmstatOptions("-n" in options, sampling, totals[0][1] if totals else "")
+        raise ToolUsageError("vmstat", f"{totals[-1]} stands alone", layout.allowed)
+    return VmstatOptions(
+        header_once="-n" in options,
+        sampling=parse_sampling("vmstat", numbers, layout.allowed),
+        totals=totals[0][1] if totals else "",
+        wide="-w" in options,
+    )
 
 
 def run_vmstat(
@@ -227,20 +272,24 @@ def run_vmstat(
     """Yield the header and one line per snapshot, with the header again every 21 lines."""
     if options.totals:
         for snapshot in snapshots:
-            yield TOTALS[options.totals](snapshot, layout.totals)
+            if options.totals == "s":
+                yield totals(snapshot, layout.totals)
+            else:
+                yield disks(snapshot, WIDE if options.wide else NARROW)
             return
+    columns = layout.wide if options.wide and layout.wide is not None else layout.columns
     prev: VmstatReading | None = None
     idle_debt = 0
     for number, snapshot in enumerate(snapshots):
         cur = read(snapshot)
         if number == 0 or (number % HEADER_EVERY == 0 and not options.header_once):
-            yield header(layout)
+            yield header(columns)
         ticks = cur.stat.cpu if prev is None else cur.stat.cpu - prev.stat.cpu
         if prev is not None:
             idle = cur.stat.cpu.idle - prev.stat.cpu.idle + idle_debt
             idle_debt = min(idle, 0)
             ticks = replace(ticks, idle=max(idle, 0))
-        yield line(_values(prev, cur, ticks, options.sampling, layout), layout)
+        yield line(_values(prev, cur, ticks, options.sampling, layout), columns)
         prev = cur
         if number + 1 == options.sampling.count:
             return
@@ -255,17 +304,24 @@ def read(snapshot: Snapshot) -> VmstatReading:
     )
 
 
-def header(layout: VmstatLayout) -> str:
+def header(columns: Columns) -> str:
     """Return the two lines of the header."""
-    titles = [f"{title:>{width}}" for title, width in _COLUMNS]
-    return f"{layout.banner}\n{' '.join([*titles, *layout.cpu_columns])}\n"
+    titles = " ".join(f"{title:>{width}}" for title, width in _cells(columns))
+    return f"{columns.banner}\n{titles}\n"
 
 
-def line(values: dict[str, int], layout: VmstatLayout) -> str:
+def line(values: dict[str, int], columns: Columns) -> str:
     """Return one line; a number too wide for its column pushes the rest to the right."""
-    cells = [f"{values[title]:>{width}}" for title, width in _COLUMNS]
-    cells += [f"{values[title]:>2}" for title in layout.cpu_columns]
-    return " ".join(cells) + "\n"
+    return " ".join(f"{values[title]:>{width}}" for title, width in _cells(columns)) + "\n"
+
+
+def _cells(columns: Columns) -> Iterator[tuple[str, int]]:
+    """Yield the titles of the columns with their widths."""
+    procs, memory, cpu = columns.widths
+    yield from ((title, procs) for title in _PROCS)
+    yield from ((title, memory) for title in _MEMORY)
+    yield from _RATES
+    yield from ((title, cpu) for title in columns.cpu)
 
 
 def _values(
@@ -279,7 +335,7 @@ def _values(
         title: sum(getattr(ticks, field) for field in fields)
         for title, fields in _CPU_COLUMNS.items()
     }
-    total = sum(parts.values())
+    total = sum(parts.values()) - parts["gu"]
     if not total:
         total = parts["id"] = 1  # No time has passed: idle.
     numerator, divisor = (USER_HZ, total) if prev is None else (1, sampling.interval_s or 1)

@@ -242,8 +242,8 @@ shares = st.lists(st.integers(0, 100), min_size=4, max_size=4).map(
 def test_what_our_vmstat_prints_is_read_back(table):
     layout = PROCPS_4_0
     rows = [[*numbers, *cpu] for numbers, cpu in table]
-    text = header(layout) + "".join(
-        line(dict(zip(TITLES, numbers, strict=False)), layout) for numbers in rows
+    text = header(layout.columns) + "".join(
+        line(dict(zip(TITLES, numbers, strict=False)), layout.columns) for numbers in rows
     )
     recording = read_text(text, "x")
     for at, (column, worth) in enumerate(MANUAL):
@@ -253,7 +253,9 @@ def test_what_our_vmstat_prints_is_read_back(table):
 
 def test_what_our_vmstat_of_3_2_prints_is_read_back():
     numbers = [*range(0, 48, 4), 10, 20, 30, 40]
-    text = header(PROCPS_3_2) + line(dict(zip(TITLES, numbers, strict=False)), PROCPS_3_2)
+    text = header(PROCPS_3_2.columns) + line(
+        dict(zip(TITLES, numbers, strict=False)), PROCPS_3_2.columns
+    )
     read = row(read_text(text, "x"), since_boot=True)
     assert [read[column] / worth for column, worth in MANUAL[:16]] == numbers
 

@@ -60,6 +60,7 @@ COMMANDS = (
     *(f"mpstat {options}" for options in _MPSTAT),
     *(f"pidstat {options}" for options in _PIDSTAT),
     *(f"vmstat {options}" for options in ("", "-n", "{} 3", "-n {} 3", "-s", "-d")),
+    *(f"vmstat -w {options}".rstrip() for options in ("", "-n {} 3", "{} 3", "-s", "-d")),
     *(f"free -{letter}" for letter in "bkmghtw"),
     *("free", "free -h -w -t", "free -s {} -c 2", "uptime"),
     *("top -b -n 2 -d {}", "top -b -n 2 -d {} -p {pid}"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -132,6 +133,28 @@ def test_vmstat_d_shows_disks_and_no_partitions() -> None:
 def test_totals_stand_alone(command: str) -> None:
     with pytest.raises(ToolUsageError, match="stands alone"):
         run(command, "sysstat-12")
+
+
+def test_wide_columns_have_the_figures_of_narrow_ones() -> None:
+    wide, narrow = (run(f"vmstat {words}", "sysstat-12") for words in ("-wn 1 2", "-n 1 2"))
+    assert [row.split()[:17] for row in wide.splitlines()[1:]] == [
+        row.split() for row in narrow.splitlines()[1:]
+    ]
+    assert run("vmstat -w -s", "sysstat-12") == run("vmstat -s", "sysstat-12")
+
+
+@pytest.mark.parametrize(
+    ("command", "generation", "told"),
+    [
+        ("vmstat -w 1", "sysstat-9", "unknown option '-w'; allowed: -n (header once), DELAY"),
+        ("vmstat -na 1", "sysstat-12", "unknown option '-a'; allowed: -n (header once), -w (wide)"),
+    ],
+)
+def test_an_option_that_a_generation_lacks_is_refused_with_what_it_has(
+    command: str, generation: str, told: str
+) -> None:
+    with pytest.raises(ToolUsageError, match=re.escape(told)):
+        run(command, generation)
 
 
 def test_header_comes_again_every_21_lines_unless_told_once() -> None:
