@@ -133,12 +133,16 @@ class DataSet:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Recordings of one server, from wherever they came."""
+    """Recordings of one server, from wherever they came.
+
+    `left_aside` says of each file beside them that is understood, and has no figures, why.
+    """
 
     name: str
     recordings: tuple[Recording, ...]
     host: Host | None = None
     data_set: DataSet | None = None
+    left_aside: tuple[str, ...] = ()
 
     @property
     def facts(self) -> dict[str, str]:
@@ -157,7 +161,8 @@ def open_source(paths: Sequence[str]) -> Source:
     folder = _only_folder(paths)
     if folder is not None:
         return _folder(folder)
-    return Source(name=" ".join(paths), recordings=_together(paths))
+    recordings, left_aside = _together(paths)
+    return Source(name=" ".join(paths), recordings=recordings, left_aside=left_aside)
 
 
 def recorded_files(paths: Sequence[str]) -> list[Path]:
@@ -194,10 +199,12 @@ def _only_folder(paths: Sequence[str]) -> Path | None:
     return None
 
 
-def _together(paths: Sequence[str]) -> tuple[Recording, ...]:
-    """Read files of one server: the memory that one of them tells is known to the others.
+def _together(paths: Sequence[str]) -> tuple[tuple[Recording, ...], tuple[str, ...]]:
+    """Read files of one server; return the recordings, and why the others are left aside.
 
-    `free -m` without its command line has no unit; beside a file with MemTotal it has.
+    `free -m` without its command line has no unit. The memory that one of the files tells is known
+    to the others: beside a file with MemTotal it has one. Else it is left aside, where others have
+    figures.
     """
     read: dict[str, Recording] = {}
     refused: dict[str, UnreadableRecording] = {}
@@ -208,11 +215,17 @@ def _together(paths: Sequence[str]) -> tuple[Recording, ...]:
             refused[path] = error
     sizes = (one.facts.get("memory_bytes") for one in read.values())
     memory = next((size for size in sizes if size is not None), None)
+    left_aside: list[str] = []
     for path, why in refused.items():
-        if memory is None:
+        if not why.is_known or not read:
             raise why
-        read[path] = read_file(Path(path), known={"memory_bytes": memory})
-    return tuple(read[path] for path in paths)
+        try:
+            if memory is None:
+                raise why
+            read[path] = read_file(Path(path), known={"memory_bytes": memory})
+        except UnreadableRecording as error:
+            left_aside.append(str(error))
+    return tuple(read[path] for path in paths if path in read), tuple(left_aside)
 
 
 def load_data_set(folder: Path) -> DataSet:

@@ -72,6 +72,7 @@ def _content(seen: Look) -> dict[str, Any]:
         "intervals": len(seen.intervals),
         "intervals_used": len(seen.used),
         "reports_since_boot": seen.since_boot,
+        "left_aside": list(seen.source.left_aside),
         "problems": sum(len(one.problems) for one in seen.source.recordings),
         "bottleneck": asdict(seen.verdict),
         "cpu": _cpu_json(seen.cpu),

@@ -200,8 +200,9 @@ def _read(
     known: Mapping[str, str] = NOTHING,
 ) -> Recording:
     sink = Sink(interval_s, commands=commands, facts=dict(known))
+    reading = _Reading(sink)
     try:
-        formats = _Reading(sink).read(text)
+        formats = reading.read(text)
     except _Enough as error:
         raise UnreadableRecording(source, str(error)) from None
     if sink.more:
@@ -209,7 +210,9 @@ def _read(
     if fault:
         sink.skip(Line(text.count("\n") + 1, ""), fault)
     if not sink.samples:
-        raise UnreadableRecording(source, _why_nothing(text, sink, formats))
+        is_known = bool(formats) and not reading.unknown
+        why = _why_nothing(text, sink, formats, is_known=is_known)
+        raise UnreadableRecording(source, why, is_known=is_known)
     return Recording(
         source=source,
         formats=tuple(formats),
@@ -224,13 +227,13 @@ class _Enough(ValueError):
 
 
 class _Reading:
-    """The readers of one text, and which of them were of use."""
+    """The readers of one text, which of them were of use, and how many lines none took."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._readers = [make(sink) for make in READERS]
         self._used: dict[str, None] = {}
-        self._unknown = 0
+        self.unknown = 0
 
     def read(self, text: str) -> list[str]:
         """Read documents and the lines around them; return the formats found."""
@@ -278,8 +281,8 @@ class _Reading:
                     self._readers.insert(0, taker)
             elif line.text and not line.text.isspace():
                 self._sink.skip(line, why or "not of a known format")
-                self._unknown += 1
-                if self._unknown > UNKNOWN_MAX:
+                self.unknown += 1
+                if self.unknown > UNKNOWN_MAX:
                     told = f"more than {UNKNOWN_MAX} lines are of no known format, the first:"
                     raise _Enough(f"{told} {next(iter(self._sink.problems))}; leave them out")
             if len(self._sink.samples) > SAMPLES_MAX:
@@ -310,7 +313,7 @@ def _decode(raw: bytes) -> str:
     return raw.decode("utf-8-sig", errors="replace")
 
 
-def _why_nothing(text: str, sink: Sink, read: Sequence[str]) -> str:
+def _why_nothing(text: str, sink: Sink, read: Sequence[str], *, is_known: bool) -> str:
     if not text.strip():
         return "it is empty"
     if "\0" in text or text.count("�") * 10 > len(text):
@@ -318,10 +321,10 @@ def _why_nothing(text: str, sink: Sink, read: Sequence[str]) -> str:
     hint = hint_for(text)
     if hint:
         return f"it is of {hint}"
-    if read and not sink.problems:
-        return f"it is understood ({', '.join(read)}), and has no figures"
-    formats = (make(sink).format for make in READERS)
-    known = sorted({name for name in (*formats, *(d.format for d in DOCUMENTS)) if name})
     first = next(iter(sink.problems), None)
     told = f"; {first}" if first else ""
+    if is_known:
+        return f"it is understood ({', '.join(read)}), and gives no figures{told}"
+    formats = (make(sink).format for make in READERS)
+    known = sorted({name for name in (*formats, *(d.format for d in DOCUMENTS)) if name})
     return f"nothing in it is understood{told} (known, with English titles: {', '.join(known)})"

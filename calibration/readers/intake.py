@@ -36,10 +36,14 @@ _PART: Final = "give a part of it: `head -c 200M`, `split -C 200M`, or `sar -s 1
 
 
 class UnreadableRecording(ValueError):
-    """A file of which nothing could be understood, or that is more than is taken."""
+    """A file of which nothing could be understood, or that is more than is taken.
 
-    def __init__(self, source: str, why: str) -> None:
+    `is_known` says that its format was understood, and no figure in it.
+    """
+
+    def __init__(self, source: str, why: str, *, is_known: bool = False) -> None:
         super().__init__(f"{source}: {why}")
+        self.is_known = is_known
 
 
 def take(path: Path) -> bytes:

@@ -83,7 +83,9 @@ def command(
     if throughput_per_s is not None:
         known = Throughput(per_s=throughput_per_s, source="--throughput")
     asked = Customers(number=customers, think_s=think_ns / NS_PER_S) if customers else None
-    seen = look(open_source(paths), throughput=known, customers=asked)
+    source = open_source(paths)
+    options.tell_left_aside(source.left_aside)
+    seen = look(source, throughput=known, customers=asked)
     if asked is not None and seen.demands is None:
         raise click.UsageError("--customers needs a throughput: give --throughput too")
     if json_path is not None:

@@ -36,6 +36,7 @@ from calibration.twin.report import writers_told
 from calibration.twin.verdict import Verdict
 from sim.cli.laboratory import Where
 from sim.cli.main import EXIT_INTERRUPTED
+from sim.cli.options import tell_left_aside
 from sim.cli.output import check_apart, check_json, write_json
 from sim.cli.progress import Progress
 from sim.cli.twin_making import Making, making_of
@@ -98,7 +99,9 @@ def mine(
     Raise click.UsageError of a question, DatasetError or UnreadableRecording of a recording.
     """
     try:
-        seen = look(open_source(paths))
+        source = open_source(paths)
+        tell_left_aside(source.left_aside)
+        seen = look(source)
         drafts = draw_drafts(seen, seed)
         for one in asked:
             _check(one, drafts)

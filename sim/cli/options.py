@@ -148,6 +148,12 @@ def tell_omissions(*scenarios: Scenario) -> None:
         click.echo(f"iotwin: {line}", err=True)
 
 
+def tell_left_aside(files: Sequence[str]) -> None:
+    """Say which files of a recording are not used, each with its reason."""
+    for told in files:
+        click.echo(f"iotwin: left aside: {told}", err=True)
+
+
 def tell_twin(scenario: Scenario, what_ifs: Sequence[str]) -> None:
     """Say of a twin that its figures are its own, and which answer is tied to the recording."""
     recorded = recording_of_twin(scenario.path)

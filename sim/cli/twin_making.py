@@ -28,6 +28,7 @@ from calibration.twin.held_out import (
 )
 from calibration.twin.report import twin_json, twin_text
 from sim.cli.laboratory import Where
+from sim.cli.options import tell_left_aside
 from sim.cli.output import check_apart, check_json, check_replaceable, write_json, write_text
 from sim.scenario.fitted import twin_fit
 from sim.study.recorded import DatasetError
@@ -130,6 +131,7 @@ def make(
 def _parts(paths: Sequence[str], hold_out_percent: int | None) -> tuple[Look, Look | None]:
     """Return what is fitted to, and what is held out; NothingToLookAt, TooShort."""
     source = open_source(paths)
+    tell_left_aside(source.left_aside)
     if hold_out_percent is None:
         return look(source), None
     first, rest = split(source, hold_out_percent / 100)

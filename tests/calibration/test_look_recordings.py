@@ -159,6 +159,51 @@ def test_since_boot_alone_is_nothing_to_look_at(tmp_path: Path) -> None:
     assert "only figures since boot; record two reports or more" in refused(str(tmp_path / "a.txt"))
 
 
+FREE = """\
+               total        used        free      shared  buff/cache   available
+Mem:           24105        1470       21155         352        2127       22635
+Swap:              0           0           0
+"""
+
+
+def beside_free(tmp_path: Path, name: str, text: str) -> tuple[str, str]:
+    """Write what `free -m` prints, without its command line, and another text; return the paths."""
+    paths = tmp_path / "free.txt", tmp_path / name
+    for path, content in zip(paths, (FREE * 2, text), strict=True):
+        path.write_text(content, encoding="utf-8")
+    return str(paths[0]), str(paths[1])
+
+
+def test_a_known_text_without_a_figure_is_left_aside_and_its_neighbours_are_used(
+    tmp_path: Path,
+) -> None:
+    iostat = (data_sets()["factomd"] / "iostat.txt").read_text()
+    free, beside = beside_free(tmp_path, "iostat.txt", iostat)
+    found = invoke(free, beside)
+    assert (found.exit_code, found.stderr.count("\n")) == (0, 1)
+    reason = "it is understood (free), and gives no figures; line 2: unit not known: put the"
+    assert found.stderr.startswith(f"iotwin: left aside: {free}: {reason} command line above it")
+    assert found.stdout.splitlines()[1:] == invoke(beside).stdout.splitlines()[1:]
+    [told] = json.loads(invoke(free, beside, "--json", "-").stdout)["left_aside"]
+    assert told.startswith(f"{free}: {reason}")
+    assert reason in refused(free)
+    assert reason in refused(free, free)
+
+
+def test_a_text_whose_unit_another_file_tells_is_read(tmp_path: Path) -> None:
+    free, beside = beside_free(tmp_path, "meminfo", "MemTotal:       24684092 kB\n")
+    source = open_source([free, beside])
+    assert source.left_aside == ()
+    totals = source.recordings[0].select("mem_total_bytes")
+    assert [one.value for one in totals] == [24105 << 20] * 2
+
+
+def test_a_text_of_no_known_format_is_refused_beside_others(tmp_path: Path) -> None:
+    _, notes = beside_free(tmp_path, "notes.txt", "the disk was slow all day\n")
+    text = refused(notes, str(data_sets()["factomd"] / "iostat.txt"))
+    assert "nothing in it is understood" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

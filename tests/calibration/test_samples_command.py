@@ -226,4 +226,4 @@ def test_titles_without_a_row_are_understood_and_have_no_figures(tmp_path):
     path.write_text("Filename\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")
     done = run(path)
     assert done.exit_code == 2
-    assert f"{path}: it is understood (swapon), and has no figures" in done.stderr
+    assert f"{path}: it is understood (swapon), and gives no figures" in done.stderr
