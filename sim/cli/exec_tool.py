@@ -4,6 +4,7 @@ The scenario's own programs run beside a program that is typed; the run ends whe
 (sim/study/prompt.py).
 """
 
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -23,7 +24,8 @@ from sim.study.prompt import (
     program_text,
     typed,
 )
-from sim.tools.run import GENERATIONS
+from sim.tools.run import FILES, GENERATIONS
+from sim.tools.usage import ToolUsageError
 from sim.units import NS_PER_S, UnitError, parse_quantity
 
 
@@ -113,12 +115,41 @@ def command(
     layout = generation or generation_of(scenario.server.kernel)
     check_json(json_path)
     check_apart(json_path, read=(scenario.path,))
-    with Progress(f"simulating {scenario.label}") as progress:
-        result, samples, text = typed(scenario, argv, layout, at_ns, progress)
+    try:
+        with Progress(f"simulating {scenario.label}") as progress:
+            result, samples, text = typed(scenario, argv, layout, at_ns, progress)
+    except ToolUsageError as error:
+        real = _real_tool(argv, scenario_name, what_if=what_if, seed=seed, sets=sets, at_ns=at_ns)
+        raise ToolUsageError(error.tool, error.problem, f"{error.allowed}{real}") from None
     if at_ns is not None and samples[0].t_ns < at_ns:
         last_s = samples[0].t_ns / NS_PER_S
         click.echo(f"iotwin: the run ended before --at: this is as of {last_s:g} s", err=True)
     _tell(scenario, what_if, result, argv, text, json_path)
+
+
+def _real_tool(
+    argv: Sequence[str],
+    scenario_name: str,
+    *,
+    what_if: str | None,
+    seed: int | None,
+    sets: Sequence[str],
+    at_ns: int | None,
+) -> str:
+    """Say how the real tool reads the same /proc, if it would find more there than ours."""
+    tool = argv[0]
+    if tool == "cat":
+        return ""
+    if tool == "sar" and any(word.startswith("-n") for word in argv[1:]):
+        return "; no sar would find counters of network interfaces in the twin's /proc"
+    words = ["iotwin", "shell", scenario_name]
+    words += ["--what-if", what_if] if what_if is not None else []
+    words += ["--seed", str(seed)] if seed is not None else []
+    words += [word for one in sets for word in ("--set", one)]
+    words += ["--at", f"{at_ns / NS_PER_S:g} s"] if at_ns is not None else []
+    if tool not in FILES:
+        return f"; other programs of this computer: {shlex.join(words)} -- COMMAND"
+    return f"; the real {tool} of this computer: {shlex.join([*words, '--', *argv])}"
 
 
 def check_at(scenario: Scenario, at_ns: int | None) -> None:

@@ -254,7 +254,7 @@ class Tool:
 
 
 TOOLS = {
-    "cat": Tool((*cat.PROC_FILES, PROCESSES), _cat),
+    "cat": Tool((*cat.PROC_FILES, WHOLE), _cat),
     "cpupower": Tool((), _cpupower),
     "free": Tool(("meminfo",), _free),
     "iostat": Tool(("stat", "uptime", "diskstats"), _iostat),

@@ -142,6 +142,37 @@ def test_a_tool_that_is_not_there_is_refused(tmp_path: Path, argv: list[str], me
 
 
 @pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["sar", "-P", "ALL"], "COUNT; the real sar of this computer: {shell} -- sar -P ALL\n"),
+        (["iostat", "-h"], "COUNT; the real iostat of this computer: {shell} -- iostat -h\n"),
+        (["ps", "aux"], "vmstat; other programs of this computer: {shell} -- COMMAND\n"),
+        (["sar", "-n", "DEV"], "COUNT; no sar would find counters of network interfaces in"),
+        (["cat", "-n", "/proc/stat"], "cat: no such file: '-n'; allowed: FILE... below /proc/, "),
+    ],
+)
+def test_a_refused_tool_leads_to_the_real_one(tmp_path: Path, argv: list[str], told: str) -> None:
+    path = small_file(tmp_path)
+    text = refused("exec", path, "--what-if", "slow", "--at", "20 s", "--", *argv)
+    assert told.format(shell=f"iotwin shell {path} --what-if slow --at '20 s'") in text
+
+
+@pytest.mark.parametrize("kernel", ["2.6.16", "4.20"])
+def test_cat_prints_what_the_servers_proc_has(tmp_path: Path, kernel: str) -> None:
+    path = small_file(tmp_path, SMALL.replace("2.6.16", kernel))
+    result = invoke(
+        "exec", path, "--", "cat", "/proc/sys/vm/swappiness", "/proc/sys/vm/page-cluster"
+    )
+    assert (result.exit_code, result.stdout) == (0, "60\n3\n")
+    pressure = invoke("exec", path, "--", "cat", "/proc/pressure/io")
+    if kernel == "4.20":
+        assert [line.split()[0] for line in pressure.stdout.splitlines()] == ["some", "full"]
+    else:
+        assert (pressure.exit_code, pressure.stdout) == (2, "")
+        assert "cat: no such file: 'pressure/io'" in pressure.stderr
+
+
+@pytest.mark.parametrize(
     "option",
     [["--seed", "-1"], ["--seed", "x"], ["--replications", "0"], ["--jobs", "0"], ["--nonsense"]],
 )

@@ -226,4 +226,37 @@ def test_pressure_of_one_that_reads_is_the_iowait_of_its_cpu(tmp_path: Path) -> 
 
 def test_releases_before_4_20_tell_no_pressure(tmp_path: Path) -> None:
     server = Server(load(small_file(tmp_path, SMALL.replace("2.6.16", "4.18"))))
-    assert not [path for path in server.tree() if "pressure" in path]
+    assert not [path for path in server.tree() if path.startswith("proc/pressure")]
+
+
+def sysctls(tree: dict[str, str]) -> dict[str, str]:
+    """Return what a tree has of /proc/sys/vm."""
+    below = "proc/sys/vm/"
+    return {path.removeprefix(below): text for path, text in tree.items() if path.startswith(below)}
+
+
+def test_sysctls_are_those_of_the_scenario_in_the_units_of_their_names(tmp_path: Path) -> None:
+    text = HEAD + HOGS
+    given = "[machine.vm]\nswappiness = 10\ndirty_ratio = 30\ndirty_expire = '15 s'\n"
+    (tmp_path / "set.toml").write_text(text.replace("[run]", f"{given}[run]"))
+    found = sysctls(Server(load(str(tmp_path / "set.toml"))).tree())
+    assert found["swappiness"] == "10\n"
+    assert found["dirty_ratio"] == "30\n"
+    assert found["dirty_expire_centisecs"] == "1500\n"
+    assert found["dirty_bytes"] == "0\n"
+    assert found["min_free_kbytes"] == "4096\n"  # the root of 16 x 1 GiB in KiB
+    assert found["watermark_scale_factor"] == "10\n"
+
+
+def test_a_limit_in_bytes_sets_its_ratio_to_nothing(tmp_path: Path) -> None:
+    text = (HEAD + HOGS).replace("[run]", "[machine.vm]\ndirty_limit = '64 MiB'\n[run]")
+    (tmp_path / "bytes.toml").write_text(text)
+    found = sysctls(Server(load(str(tmp_path / "bytes.toml"))).tree())
+    assert (found["dirty_bytes"], found["dirty_ratio"]) == ("67108864\n", "0\n")
+    assert (found["dirty_background_bytes"], found["dirty_background_ratio"]) == ("0\n", "10\n")
+
+
+def test_releases_before_2_6_29_have_no_limits_in_bytes(tmp_path: Path) -> None:
+    found = sysctls(Server(load(small_file(tmp_path))).tree())
+    assert "dirty_ratio" in found
+    assert not {"dirty_bytes", "watermark_scale_factor"} & set(found)

@@ -5,6 +5,7 @@ import pytest
 from sim.machine import Machine
 from sim.scenario import load
 from sim.tools.cat import PROC_FILES, parse_options, run_cat
+from sim.tools.run import FILES, WHOLE
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import ToolUsageError
 
@@ -33,6 +34,10 @@ def test_where_nothing_is_near_folders_stand_for_their_files():
 def test_options_and_files_elsewhere_are_refused(words):
     with pytest.raises(ToolUsageError):
         parse_options(words)
+
+
+def test_it_reads_all_of_proc():
+    assert {*PROC_FILES, WHOLE} == set(FILES["cat"])
 
 
 def test_every_file_of_proc_can_be_read():

@@ -1,11 +1,13 @@
 """/proc beside what sim/fs/proc renders: interrupts, mounts, schedstat, a process's other files.
 
-Models: interrupts, softirqs, schedstat, mounts, filesystems, partitions, version, sys/kernel; of
-each process cmdline, comm, io, schedstat, wchan, and stat and status with the fields that the
-twin's own tools do not read. A file is there from the release on that brought it.
+Models: interrupts, softirqs, schedstat, mounts, filesystems, partitions, version, sys/kernel, and
+ of sys/vm what [machine.vm] sets; of each process cmdline, comm, io, schedstat, wchan, and stat and
+ status with the fields that the twin's own tools do not read. A file is there from the release on
+ that brought it.
 Linux counterpart: fs/proc/interrupts.c, softirqs.c, version.c, filesystems.c; fs/proc_namespace.c;
  block/genhd.c (show_partition); kernel/sched/stats.c; fs/proc/base.c (proc_tgid_io_accounting,
- proc_pid_schedstat); kernel/irq/proc.c (show_interrupts); fs/proc/array.c.
+ proc_pid_schedstat); kernel/irq/proc.c (show_interrupts); fs/proc/array.c; kernel/sysctl.c
+ (vm_table), mm/page-writeback.c (dirty_bytes_handler: a limit in bytes sets the ratio to 0).
 Invariants: the counts of interrupts sum to the total of /proc/stat; a text of sim/fs/proc is only
  ever lengthened.
 Left out: which device interrupted which CPU: all interrupts of devices stand in one line of CPU 0.
@@ -19,6 +21,7 @@ from typing import Any, Final
 
 from sim.fs.proc.stat import LOCAL_TIMERS_COUNTED_SINCE, TICKLESS_SINCE
 from sim.machine import Machine
+from sim.mm.mmzone import KIB_PER_PAGE, WATERMARK_SCALE_FACTOR
 from sim.sched.task import Task
 from sim.sched.version import KernelVersion, in_force, numbers
 from sim.study.tree.accounts import Accounts, TaskAccount
@@ -57,6 +60,8 @@ STAT_FIELDS: Final[tuple[tuple[KernelVersion, int], ...]] = (
     ((3, 5), 52),
 )
 PID_MAX: Final = 32768
+DIRTY_BYTES_SINCE: Final = (2, 6, 29)
+NS_PER_CENTISEC: Final = 10_000_000
 UNNAMED_DEVICE: Final = {"tmpfs": "tmpfs", "devtmpfs": "udev"}
 
 
@@ -76,6 +81,7 @@ def proc_files(machine: Machine, accounts: Accounts, stat: str) -> dict[str, str
         "sys/kernel/hostname": f"{machine.scenario.server.hostname}\n",
         "sys/kernel/pid_max": f"{PID_MAX}\n",
     }
+    files |= {f"sys/vm/{name}": f"{value}\n" for name, value in _vm_sysctls(machine).items()}
     if version >= SOFTIRQS_SINCE:
         files["softirqs"] = _softirqs(machine.sched.nr_cpus)
     if version >= SCHEDSTAT_IN_NS_SINCE:
@@ -108,6 +114,34 @@ def process_files(
 
 def _release(machine: Machine) -> str:
     return machine.scenario.server.kernel or numbers(machine.version)
+
+
+def _vm_sysctls(machine: Machine) -> dict[str, int]:
+    """Return what sysctl calls vm.*, in the unit of its name."""
+    vm, params = machine.vm, machine.vm.params
+    found = {
+        "dirty_background_ratio": round(params.dirty_background_ratio),
+        "dirty_expire_centisecs": params.dirty_expire_ns // NS_PER_CENTISEC,
+        "dirty_ratio": round(params.dirty_ratio),
+        "dirty_writeback_centisecs": params.dirty_writeback_ns // NS_PER_CENTISEC,
+        "min_free_kbytes": vm.watermarks.min * KIB_PER_PAGE,
+        "overcommit_memory": params.overcommit_memory,
+        "overcommit_ratio": round(params.overcommit_ratio),
+        "page-cluster": params.page_cluster,
+        "swappiness": params.swappiness,
+        "vfs_cache_pressure": params.vfs_cache_pressure,
+    }
+    if machine.version >= DIRTY_BYTES_SINCE:
+        for name, size in (
+            ("dirty_background", params.dirty_background_limit_bytes),
+            ("dirty", params.dirty_limit_bytes),
+        ):
+            found[f"{name}_bytes"] = size
+            if size:
+                found[f"{name}_ratio"] = 0
+    if vm.features.watermark_scale:
+        found["watermark_scale_factor"] = WATERMARK_SCALE_FACTOR
+    return found
 
 
 def _interrupts(machine: Machine, stat: str) -> str:
