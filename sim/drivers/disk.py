@@ -199,6 +199,7 @@ def _disk(
     if device is None and table.leaf("profile") is None:
         allowed = f"profile = {', '.join(profile_names())}"
         reading.error(table.place, f"disk '{name}' needs a profile or a device", allowed=allowed)
+        reading.check_keys_of_any(table, path, "device", [DiskSpec], _TABLES)
         return None
     entry = reading.entry("device", device)
     if entry is None:

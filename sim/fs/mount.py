@@ -152,6 +152,7 @@ def _mount(reading: Reading, where: str, table: Table, path: tuple[str, ...]) ->
     if kind is None or entry is None:
         if kind is None:
             reading.error(table.place, f"[{dotted(path)}] lacks 'type' (file system)")
+            reading.check_keys_of_any(table, path, "filesystem", [MountSpec])
         return None
     needs_device = _needs_device(table)
     device = table.leaf("device")

@@ -24,7 +24,7 @@ from sim.component import Described
 from sim.fs.features import features, since
 from sim.observation import MeasureSpec, figures_of, timed_by
 from sim.param import param, params_of
-from sim.registry import lookup
+from sim.registry import Entry, lookup
 from sim.scenario.calibrate import recorded_metrics
 from sim.scenario.cases import DATASET, file_of_program
 from sim.scenario.spec import (
@@ -92,6 +92,7 @@ def _process(
     program = table.leaf("program")
     if program is None:
         reading.error(table.place, f"[{dotted(path)}] lacks 'program' (the program)")
+        reading.check_keys_of_any(table, path, "program", [ProcessSpec])
         return None
     entry = reading.entry("program", program)
     if entry is None:
@@ -108,6 +109,7 @@ def _process(
     process = ProcessSpec(**own, name=name, runs=runs, params=entry.params(**params))
     refusal = getattr(entry.cls, "refusal", None)
     reading.refuses(table, ("process", name), refusal and refusal(process.params), "program")
+    _check_effects(reading, table, process, entry)
     needs = getattr(entry.cls, "kernel_needs", None)
     if needs is not None and reading.kernel:
         for key, release in lacking(needs(process.params), kernel_version(reading.kernel)):
@@ -117,6 +119,22 @@ def _process(
             place = leaf.at if leaf else table.place
             reading.error(place, message, given=given, allowed=f"from {release}")
     return process
+
+
+def _check_effects(reading: Reading, table: Table, process: ProcessSpec, entry: Entry) -> None:
+    """Note keys that do nothing beside another one, unless a layer above them has set that."""
+    without_effect = getattr(entry.cls, "without_effect", None)
+    found = {} if without_effect is None else without_effect(process.params)
+    for key, (other, wanted) in found.items():
+        leaf, decides = table.leaf(key), table.leaf(other)
+        if leaf is not None and decides is not None and leaf.layer >= decides.layer:
+            reading.error(
+                leaf.at,
+                f"process.{process.name}.{key}: has no effect beside"
+                f" {other} = {given_text(decides.value)}",
+                given=given_text(leaf.value),
+                allowed=f'no {key}, or {other} = "{wanted}"',
+            )
 
 
 def lacking(needs: Mapping[str, str], kernel: KernelVersion) -> list[tuple[str, str]]:

@@ -104,16 +104,44 @@ class Reading:
         `others` are keys that the caller reads; unknown keys below `floor` are dropped.
         """
         declared = [params_of(cls) for cls in classes]
-        known = {name: p for params in declared for p in params for name in (p.name, p.key)}
-        for name, child in table.children.items():
-            if name not in known and name not in others and child.layer >= floor:
-                keys = sorted({p.key for params in declared for p in params} | set(others))
-                place = child.key if isinstance(child, Leaf) else child.place
-                self.problems.append(unknown(place, "key", name, keys, f" in [{dotted(path)}]"))
+        self._check_keys(table, path, [p for params in declared for p in params], others, floor)
         return [
             self._record(table, path, params, cls)
             for cls, params in zip(classes, declared, strict=True)
         ]
+
+    def check_keys_of_any(
+        self,
+        table: Table,
+        path: Sequence[str],
+        kind: str,
+        classes: Sequence[type],
+        others: Sequence[str] = (),
+    ) -> None:
+        """Note the keys of a table that are wrong whatever of a kind it describes.
+
+        For one that lacks the key that says what: that may be there, and misspelt. `classes` and
+        `others` are read of everything of the kind.
+        """
+        of_kind = [lookup(kind, name).params for name in names(kind)]
+        declared = [p for cls in (*classes, *of_kind) for p in params_of(cls)]
+        self._check_keys(table, path, declared, others, Layer.DEFAULT)
+
+    def _check_keys(
+        self,
+        table: Table,
+        path: Sequence[str],
+        declared: Sequence[Param],
+        others: Sequence[str],
+        floor: Layer,
+    ) -> None:
+        """Note the keys from `floor` on that are none of these parameters and none of `others`."""
+        known = {name for p in declared for name in (p.name, p.key)}.union(others)
+        for name, child in table.children.items():
+            if name not in known and child.layer >= floor:
+                keys = sorted({p.key for p in declared}.union(others))
+                where = f" in [{dotted(path)}]"
+                self.problems.append(unknown(_place(child), "key", name, keys, where))
 
     def _kernel_defaults(self, cls: type) -> Mapping[str, tuple[Value, str]]:
         """Return what the class says its defaults are under this kernel, with sources."""

@@ -16,6 +16,8 @@ A program registers itself:
 [measure] begin and end are checked against them, where every program of a scenario says its own.
 `figures: ClassVar[tuple[Family, ...]]` has the figures that are made of these records
 (sim/observation.py).
+`refusal(params)` returns why values cannot be together, `without_effect(params)` which keys do
+nothing beside another one (sim/scenario/workload.py).
 One outside the server has `runs = "outside"` and `main(self, world: World)`, a SimPy process.
 """
 

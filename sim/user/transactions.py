@@ -298,6 +298,16 @@ class Transactions(ServerProgram):
 
     marks: ClassVar[tuple[str, ...]] = ("transaction_ns", "warmed_up")
 
+    @staticmethod
+    def without_effect(params: TransactionsParams) -> Mapping[str, tuple[str, str]]:
+        """Return the keys that do nothing here: what makes them so, and what it would have to be.
+
+        Customers come as their answers do, at no rate of their own.
+        """
+        if params.arrivals == CLOSED and params.rate_per_s:
+            return {"rate": ("arrivals", OPEN)}
+        return {}
+
     def __init__(self, params: TransactionsParams) -> None:
         self.params = params
         self.arrival_ns = 0  # of the last transaction that a worker took (open)

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sim.cli.main import cli
+from sim.scenario import load
 from tests.cli.small import SMALL, small_file
 
 
@@ -65,6 +66,14 @@ BAD = [
     ('type = "ext3"', 'type = "ext3", journal = "3 GiB"', "a journal of 3221225472 bytes (acc"),
     ('"closed"', '"open"', "process.blast: arrivals = \"open\" needs a 'rate'"),
 ]
+# The key that says what a table describes, misspelt -> what the table lacks.
+LACKING = {
+    'device = "ram"': "disk 'sda' needs a profile or a device",
+    'device = "sda"': "lacks 'device' (what ext3 lies on)",
+    'type = "ext3"': "lacks 'type' (file system)",
+    'program = "smtp_sender"': "lacks 'program' (the program)",
+}
+MISSPELT = {"device": "devise", "type": "typ", "program": "programm"}
 
 
 def test_a_what_if_is_named_once_and_all_that_are_not_there_are_told(tmp_path: Path) -> None:
@@ -113,6 +122,63 @@ def test_a_wrong_scenario_is_shown_with_its_line(
     assert "^" in text
     assert text.endswith("1 error\n")
     assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize("good", LACKING)
+def test_a_key_that_says_what_a_table_describes_may_be_misspelt(tmp_path: Path, good: str) -> None:
+    key = good.split()[0]
+    bad = good.replace(key, MISSPELT[key])
+    text = refused("run", small_file(tmp_path, SMALL.replace(good, bad, 1)))
+    assert LACKING[good] in text
+    assert f"error: unknown key '{MISSPELT[key]}' in [" in text
+    assert f"] - did you mean '{key}'? (accepted: " in text
+    assert text.endswith("2 errors\n")
+
+
+def test_a_key_that_one_of_the_kind_has_is_not_misspelt(tmp_path: Path) -> None:
+    text = SMALL.replace('device = "ram", capacity', "rpm = 7200, capacity")
+    told = refused("run", small_file(tmp_path, text))
+    assert "disk 'sda' needs a profile or a device" in told
+    assert told.endswith("1 error\n")
+
+
+# [process.server] of `generic` has arrivals = "open" and a rate.
+IDLE_RATE = (
+    'process.server.rate: has no effect beside arrivals = "closed", got "50 /s" (accepted: no rate,'
+    ' or arrivals = "open")'
+)
+
+
+@pytest.mark.parametrize("options", [(), ("--what-if", "closed")])
+def test_a_rate_beside_customers_who_wait_is_refused(options: tuple[str, ...]) -> None:
+    sets = () if options else ("--set", "process.server.arrivals=closed")
+    text = refused("run", "generic", *options, *sets, "--set", "process.server.rate=50 /s")
+    assert text.startswith(f"--set process.server.rate=50 /s: error: {IDLE_RATE}\n")
+    assert text.endswith("1 error\n")
+
+
+def test_a_rate_in_a_file_is_refused_with_its_line(tmp_path: Path) -> None:
+    generic = Path(load("generic").path).read_text(encoding="utf-8")
+    text = generic.replace(
+        'arrivals = "open"\nrate = "45 /s"', 'arrivals = "closed"\nrate = "50 /s"'
+    )
+    line = text.splitlines().index('rate = "50 /s"') + 1
+    path = small_file(tmp_path, text)
+    assert refused("run", path).startswith(f"{path}:{line}:8: error: {IDLE_RATE}\n")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--what-if", "closed"),
+        ("--set", "process.server.arrivals=closed"),
+        ("--set", "process.server.arrivals=closed", "--set", "process.server.rate=0 /s"),
+    ],
+)
+def test_a_rate_that_a_higher_layer_makes_idle_is_none_of_its_authors(
+    options: tuple[str, ...],
+) -> None:
+    assert invoke("params", "generic", *options).exit_code == 0
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:

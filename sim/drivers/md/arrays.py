@@ -111,6 +111,7 @@ def _array(
     if level is None:
         allowed = ", ".join(names("array"))
         reading.error(table.place, f"[{dotted(path)}] lacks 'level'", allowed=allowed)
+        reading.check_keys_of_any(table, path, "array", [ArraySpec], ("devices",))
         return None
     entry = reading.entry("array", level)
     devices = _devices(reading, name, table, path, sizes, taken)
