@@ -19,7 +19,7 @@ that do not state their own as `{ value = ..., source = "..." }`.
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -37,14 +37,14 @@ from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.param import Param, ParamError, param, params_of
-from sim.registry import Entry, lookup, register
+from sim.registry import Entry, lookup, names, register
 from sim.sched.core import Sched
 from sim.sched.irq import InterruptLine, InterruptVectors
 from sim.sched.version import KernelVersion, kernel_version, numbers
 from sim.toml.errors import Place
 from sim.toml.layers import Layer, Leaf, Table, merge
 from sim.toml.profile import Shelf
-from sim.toml.reading import Reading, Values
+from sim.toml.reading import Reading, Values, dotted
 from sim.units import UnitError, format_quantity, given_text, rough_bytes
 
 MAJOR: Final = 8  # include/linux/major.h: SCSI_DISK0_MAJOR
@@ -212,7 +212,8 @@ def _disk(
     has_none = frontend is not None and frontend.value == NO_FRONTEND
     reached = table.without("frontend", "front") if has_none else table
     frontend_params = read_frontend(reading, reached, path)
-    given = _scheduled(reading, table, entry, params, frontend_params)
+    usual = _usual_elevator(reading, entry, params, frontend_params)
+    given = _scheduled(table, usual)
     [own] = reading.values(given, path, [DiskSpec], others=tuple(table.children))
     if own is not None and has_none:
         own["frontend"] = None
@@ -223,7 +224,7 @@ def _disk(
     [queue] = reading.values(queue_table, (*path, "queue"), [QueueParams])
     check_queue(reading, queue_table)
     throttle = read_throttle(reading, table, path)
-    elevator_params = None if own is None else _elevator_params(reading, table, own, path)
+    elevator_params = None if own is None else _elevator_params(reading, table, own, path, usual)
     partitions = _partitions(reading, name, table, path)
     if (
         own is None
@@ -255,34 +256,40 @@ def _disk(
     )
 
 
-def _scheduled(
-    reading: Reading,
-    disk: Table,
-    device: Entry,
-    params: Values | None,
-    frontend: FrontendParams | None,
-) -> Table:
-    """Return the disk's table with the elevator that the kernel gives it, if none is chosen."""
-    if disk.leaf("scheduler") is not None or reading.version is None or params is None:
-        return disk
+def _usual_elevator(
+    reading: Reading, device: Entry, params: Values | None, frontend: FrontendParams | None
+) -> str | None:
+    """Return the elevator that the kernel gives a disk if none is chosen; None if not known."""
+    if reading.version is None or params is None:
+        return None
     kind, queues = SCSI, 1
     if frontend is not None:
         kind = frontend.kind
     elif issubclass(device.cls, Driver):
         kind, queues = device.cls.kind, device.cls.nr_hw_queues(device.params(**params))
-    elevator = default_elevator(reading.version, kind, queues)
-    leaf = Leaf(elevator, Layer.KERNEL, disk.place, disk.place, _ELEVATORS)
+    return default_elevator(reading.version, kind, queues)
+
+
+def _scheduled(disk: Table, usual: str | None) -> Table:
+    """Return the disk's table with the elevator that the kernel gives it, if none is chosen."""
+    if usual is None or disk.leaf("scheduler") is not None:
+        return disk
+    leaf = Leaf(usual, Layer.KERNEL, disk.place, disk.place, _ELEVATORS)
     return Table(disk.place, disk.layer, {**disk.children, "scheduler": leaf})
 
 
 def _elevator_params(
-    reading: Reading, disk: Table, own: Values, path: tuple[str, ...]
+    reading: Reading, disk: Table, own: Values, path: tuple[str, ...], usual: str | None
 ) -> object | None:
     """Read `iosched.*`, the parameters of the disk's elevator."""
     name = str(own["scheduler"])
     leaf = disk.leaf("scheduler")
     elevator = reading.entry_named("elevator", name, leaf.at if leaf else disk.place)
     if elevator is None:
+        if usual is not None and name in names("elevator"):
+            told = reading.problems.pop()
+            way = f"--set {dotted((*path, 'scheduler'))}={usual} is what this release takes itself"
+            reading.problems.append(replace(told, allowed=f"{told.allowed}; {way}"))
         return None
     table = reading.table(disk, path, "iosched")
     floor = leaf.layer if leaf else Layer.DEFAULT

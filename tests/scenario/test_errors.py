@@ -62,7 +62,7 @@ WRONG = [
     (
         'scheduler = "test_lift"',
         'scheduler = "mq-deadline"',
-        r"x.toml:8:.*: error: Linux 2.6.16 has no elevator 'mq-deadline' \(from 4.11\) - did you mean 'deadline'\? \(accepted: anticipatory, cfq, deadline, noop, test_lift\)",
+        r"x.toml:8:.*: error: Linux 2.6.16 has no elevator 'mq-deadline' \(from 4.11\) - did you mean 'deadline'\? \(accepted: anticipatory, cfq, deadline, noop, test_lift; --set machine\.disk\.sd[ab]\.scheduler=anticipatory is what this release takes itself\)",
     ),
     (
         'device = "dm-6"',

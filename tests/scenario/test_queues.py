@@ -82,6 +82,29 @@ def test_what_a_release_has_not_is_refused(server, kernel, more, told):
 
 
 @pytest.mark.parametrize(
+    "kernel, more, way",
+    [
+        ("6.1", 'scheduler = "cfq"', "mq-deadline"),
+        ("4.18", 'scheduler = "anticipatory"', "cfq"),
+        ("6.1", 'scheduler = "deadline", frontend = "virtio-blk"', "mq-deadline"),
+    ],
+)
+def test_an_elevator_that_a_release_has_not_is_refused_with_the_releases_own(
+    server, kernel, more, way
+):
+    with pytest.raises(ScenarioError) as error:
+        server(kernel, more)
+    told = f"; --set machine.disk.sda.scheduler={way} is what this release takes itself)"
+    assert told in str(error.value)
+
+
+@pytest.mark.parametrize("kernel, elevator", [("2.6.32", "cfq"), ("6.1", "mq-deadline")])
+def test_the_server_known_by_its_demands_has_its_releases_elevator(kernel, elevator):
+    disk = load("generic", sets=(f"machine.kernel={kernel}",)).server.all("disk")["sda"]
+    assert disk.scheduler == elevator
+
+
+@pytest.mark.parametrize(
     "more, has_it",
     [
         ('scheduler = "none"', True),
