@@ -56,6 +56,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 SAMPLED = (
     "/proc/uptime",
@@ -139,6 +140,7 @@ COLD_BYTES = 128 * MIB  # more than most processors' caches hold; less where mem
 ROUNDS = 5
 SAMPLE_END = b"=== end\n"
 TASKS = "/proc/PID/stat"  # the section's name: lines of the tasks that are in R or D
+STAMP = "%Y-%m-%dT%H:%M:%S.%f%z"  # of a sample
 STOPS = (signal.SIGINT, signal.SIGTERM)
 INTERVAL_MIN_S = 0.1
 _SECONDS = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
@@ -163,6 +165,26 @@ class Recorded:
         return 100 * self.cpu_s / self.elapsed_s if self.elapsed_s else 0.0
 
 
+@dataclass(frozen=True)
+class Held:
+    """What a folder holds: whole samples, and the times of the first and the last as they stand."""
+
+    samples: int
+    first: str
+    last: str
+
+    def __str__(self) -> str:
+        """Return how many samples, and from when to when, with the length of that time."""
+        text = f"{self.samples} sample{'' if self.samples == 1 else 's'}"
+        try:
+            begin, end = (datetime.strptime(one, STAMP) for one in (self.first, self.last))
+        except ValueError:  # there is none, or somebody changed the file
+            return text
+        until = f"{end:%H:%M:%S}" if end.date() == begin.date() else f"{end:%Y-%m-%d %H:%M:%S}"
+        length_s = (end - begin).total_seconds()
+        return f"{text} from {begin:%Y-%m-%d %H:%M:%S} to {until} ({length_s:.0f} s)"
+
+
 def record(
     folder: str,
     interval_s: float,
@@ -177,7 +199,9 @@ def record(
     `costs` measures what things cost on the host, before the first sample: host_costs.
     """
     if os.path.exists(os.path.join(folder, PROC)):
-        raise RecordError(f"{folder} holds a recording; go on with it (--resume) or name another")
+        raise RecordError(
+            f"{folder} holds a recording, {held(folder)}; go on with it (--resume) or name another"
+        )
     if costs is not None:
         with _opened(folder, COSTS) as out:
             _append(out, costs_text(costs()).encode())
@@ -198,13 +222,17 @@ def resume(
     return _record(folder, interval_s, duration_s, root, tell)
 
 
-def whole_samples(folder: str) -> int:
-    """Return how many whole samples a folder holds; 0 if it holds no recording."""
-    try:
-        with open(os.path.join(folder, PROC), "rb") as lines:
-            return sum(line == SAMPLE_END for line in lines)
-    except FileNotFoundError:
-        return 0
+def held(folder: str) -> Held:
+    """Return what a folder holds of a recording; no sample if there is none."""
+    samples, stamp, first, last = 0, "", "", ""
+    with contextlib.suppress(FileNotFoundError), open(os.path.join(folder, PROC), "rb") as lines:
+        for line in lines:
+            if line == SAMPLE_END:
+                samples += 1
+                first, last = first or stamp, stamp
+            elif line.startswith(b"=== 2"):
+                stamp = line[4:].decode("ascii", "replace").strip()
+    return Held(samples, first, last)
 
 
 def parse_seconds(text: str) -> float:

@@ -3,19 +3,19 @@
 Models: the question as an administrator says it.
 Linux counterpart: none.
 Invariants: a question becomes a what-if and values that lie over it, so that every member of an
-ensemble is asked the same; a multiple of the load is one of what each member has. A question that
-the recording cannot answer is refused before anything is simulated.
+ensemble is asked the same; a multiple of the load is one of what each member has. What no recording
+could answer is told without one, and what this one cannot before anything is simulated.
 Left out: questions about parts of the load; `--set` of the twin's file asks them.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from calibration.twin.draft import Draft
 from calibration.twin.sheet import dotted
-from calibration.twin.what_ifs import what_ifs_of, with_twice_the_cache
+from calibration.twin.what_ifs import OF_MEMORY, every_name, what_ifs_of, with_twice_the_cache
 from sim.registry import did_you_mean
 from sim.scenario.load import JOINED
 from sim.units import UnitError, format_quantity, parse_quantity
@@ -24,7 +24,7 @@ LOAD_MIN: Final = 0.05
 LOAD_MAX: Final = 100.0
 CPUS_MAX: Final = 1024
 MACHINE_CPUS: Final = "machine.cpus"
-MEMORY: Final = ("memory", "double_memory", "half_memory")
+MEMORY: Final = ("memory", *OF_MEMORY)
 # A twin's what-if -> the question that it is: asked in the same way, whatever it is called.
 SAME: Final[Mapping[str, str]] = {"double_load": "load=2", "half_load": "load=0.5"}
 TIMES: Final[Mapping[float, str]] = {2.0: "twice", 0.5: "half"}
@@ -45,46 +45,78 @@ class Question:
     load: float = 1.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """A part of a question: the name of a what-if, or an amount of `key`."""
+
+    text: str
+    key: str = ""
+    value: str = ""
+
+
+def check_question(text: str) -> None:
+    """Raise QuestionError for what is no question, whatever is recorded of a server."""
+    list(_parts(text, every_name()))
+
+
 def read_question(text: str, draft: Draft) -> Question:
     """Return what a text asks, such as "load=2", "ssd" or "ssd+load=2"; QuestionError."""
     known = {one.name: one for one in what_ifs_of(draft)}
     names: list[str] = []
     words: list[str] = []
     sets: list[str] = []
-    asked: dict[str, float] = {}
-    for part in map(str.strip, text.split(JOINED)):
-        same = SAME.get(part, part) if part in known else part
-        key, equals, value = map(str.strip, same.partition("="))
-        if key in MEMORY and draft.memory_unknown:
-            raise QuestionError(f"what-if '{part}': {draft.memory_unknown}")
-        if same in known:
-            names.append(part)
-            words.append(known[part].title)
-        elif equals and key in QUANTITIES and key not in asked:
-            read = QUANTITIES[key]
-            asked[key], told, values = read(value, draft)
+    load = 1.0
+    for part in _parts(text, tuple(known)):
+        if (part.key or part.text) in MEMORY and draft.memory_unknown:
+            raise QuestionError(f"what-if '{part.text}': {draft.memory_unknown}")
+        if part.key:
+            told, values = QUANTITIES[part.key](part.value, draft)
             words.append(told)
             sets += values
-        elif equals and key in asked:
-            raise QuestionError(f"what-if '{text}': '{key}' is asked twice")
+            load = load_of(part.value) if part.key == "load" else load
+        elif part.text in known:
+            names.append(part.text)
+            words.append(known[part.text].title)
         else:
-            raise QuestionError(_unknown(part, known))
+            raise QuestionError(_unknown(part.text, tuple(known)))
     return Question(
         name=text,
         words=" and ".join(words),
         what_if=JOINED.join(names) or None,
         sets=tuple(sets),
-        load=asked.get("load", 1.0),
+        load=load,
     )
 
 
-def _unknown(part: str, known: Mapping[str, object]) -> str:
+def _parts(text: str, offered: Sequence[str]) -> Iterator[_Part]:
+    """Yield the parts of a question; QuestionError of what no twin has, naming those offered."""
+    every = every_name()
+    asked: set[str] = set()
+    for part in map(str.strip, text.split(JOINED)):
+        key, equals, value = map(str.strip, SAME.get(part, part).partition("="))
+        if not equals or key not in AMOUNTS:
+            if part not in every:
+                raise QuestionError(_unknown(part, offered))
+            yield _Part(text=part)
+            continue
+        if key in asked:
+            raise QuestionError(f"what-if '{text}': '{key}' is asked twice")
+        asked.add(key)
+        AMOUNTS[key](value)
+        yield _Part(text=part, key=key, value=value)
+
+
+def _unknown(part: str, known: Sequence[str]) -> str:
     hint = did_you_mean(part.partition("=")[0], (*known, *QUANTITIES))
     amounts = ", ".join(f"{name}={example}" for name, example in EXAMPLES.items())
     return f"no what-if '{part}'{hint} (known: {amounts}, {', '.join(known)})"
 
 
-def _load(text: str, draft: Draft) -> tuple[float, str, list[str]]:
+# -- Amounts, as they are typed
+
+
+def load_of(text: str) -> float:
+    """Return how many times today's load is asked for; QuestionError."""
     try:
         times = float(text)
     except ValueError:
@@ -92,11 +124,32 @@ def _load(text: str, draft: Draft) -> tuple[float, str, list[str]]:
     if not LOAD_MIN <= times <= LOAD_MAX:
         allowed = f"so many times today's, from {LOAD_MIN:g} to {LOAD_MAX:g}"
         raise QuestionError(f"load={text}: a load is {allowed}")
+    return times
+
+
+def _cpus_of(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= CPUS_MAX:
+        raise QuestionError(f"cpus={text}: a number of CPUs is a whole one from 1 to {CPUS_MAX}")
+    return int(text)
+
+
+def _memory_of(text: str) -> int:
+    try:
+        return int(parse_quantity(text, "bytes"))
+    except UnitError as error:
+        raise QuestionError(f"memory={text}: {error}") from None
+
+
+# -- What an amount is to a twin: in words, and as values
+
+
+def _load(text: str, draft: Draft) -> tuple[str, list[str]]:
+    times = load_of(text)
     words = f"{TIMES.get(times, f'{times:g} times')} the load"
     scaled = [name for name in draft.streams if _scales(draft, name, times)]
     if not scaled:
         raise QuestionError(f"load={text}: {_no_part(draft)}")
-    return times, words, [f"{dotted('process', one, 'load_scale')}={times:g}" for one in scaled]
+    return words, [f"{dotted('process', one, 'load_scale')}={times:g}" for one in scaled]
 
 
 def _no_part(draft: Draft) -> str:
@@ -117,18 +170,13 @@ def _scales(draft: Draft, name: str, times: float) -> bool:
     return name not in draft.closed or float(str(_customers(draft, name))) * times >= 1
 
 
-def _cpus(text: str, _draft: Draft) -> tuple[float, str, list[str]]:
-    if not text.isdecimal() or not 1 <= int(text) <= CPUS_MAX:
-        raise QuestionError(f"cpus={text}: a number of CPUs is a whole one from 1 to {CPUS_MAX}")
-    count = int(text)
-    return count, f"{count} CPU{'s' if count > 1 else ''}", [f"{MACHINE_CPUS}={count}"]
+def _cpus(text: str, _draft: Draft) -> tuple[str, list[str]]:
+    count = _cpus_of(text)
+    return f"{count} CPU{'s' if count > 1 else ''}", [f"{MACHINE_CPUS}={count}"]
 
 
-def _memory(text: str, draft: Draft) -> tuple[float, str, list[str]]:
-    try:
-        size = int(parse_quantity(text, "bytes"))
-    except UnitError as error:
-        raise QuestionError(f"memory={text}: {error}") from None
+def _memory(text: str, draft: Draft) -> tuple[str, list[str]]:
+    size = _memory_of(text)
     told = format_quantity(size, "bytes")
     scaled = with_twice_the_cache(draft)
     today = str(draft.sheet.sections["machine",]["memory"].value)
@@ -138,10 +186,15 @@ def _memory(text: str, draft: Draft) -> tuple[float, str, list[str]]:
             " the reads, and nothing of less"
         )
     sets = [f"{path}={value}" for path, value in scaled.items()]
-    return size, f"{told} of memory", [f"machine.memory={told}", *sets]
+    return f"{told} of memory", [f"machine.memory={told}", *sets]
 
 
-Reader = Callable[[str, Draft], tuple[float, str, list[str]]]
+AMOUNTS: Final[Mapping[str, Callable[[str], float]]] = {
+    "load": load_of,
+    "cpus": _cpus_of,
+    "memory": _memory_of,
+}
+Reader = Callable[[str, Draft], tuple[str, list[str]]]
 QUANTITIES: Final[Mapping[str, Reader]] = {"load": _load, "cpus": _cpus, "memory": _memory}
 EXAMPLES: Final[Mapping[str, str]] = {"load": "2", "cpus": "8", "memory": "32 GiB"}
 

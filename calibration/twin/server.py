@@ -399,11 +399,12 @@ def file_systems(kernel: str) -> tuple[str, ...]:
     """Return the file systems on a device that the twin has of a kernel release."""
     version = kernel_version(kernel)
     found = [lookup("filesystem", name) for name in names("filesystem")]
-    return tuple(
-        one.name
-        for one in found
-        if one.is_in(version) and getattr(one.cls, "requires_device", True)
-    )
+    return tuple(one.name for one in found if one.is_in(version) and needs_device(one.name))
+
+
+def needs_device(file_system: str) -> bool:
+    """Return whether a file system lies on a device."""
+    return bool(getattr(lookup("filesystem", file_system).cls, "requires_device", True))
 
 
 def _file_system(kind: str | None, load: Load, server: Server) -> tuple[str, str]:

@@ -16,7 +16,14 @@ from typing import Any, Final
 
 from calibration.twin.demands import SYNC
 from calibration.twin.draft import Draft, process_name
-from calibration.twin.server import Place, disk_section, file_systems, profile_of, turns
+from calibration.twin.server import (
+    Place,
+    disk_section,
+    file_systems,
+    needs_device,
+    profile_of,
+    turns,
+)
 from calibration.twin.sheet import Entry, Value, WhatIf, dotted
 from sim.drivers.disk import PROFILES
 from sim.fs.features import features as file_system_features
@@ -64,7 +71,29 @@ SPEEDS: Final[Mapping[str, tuple[str, float]]] = {
     "slow_cpus": ("CPUs of half the speed", 2.0),
 }
 
+FASTER: Final = "device_twice_as_fast"
+TMPFS: Final = "tmpfs"
+NO_FSYNC: Final = "no_fsync"
+OF_MEMORY: Final = ("double_memory", "half_memory")
 OF_CPUS: Final = ("double_cpus", "half_cpus", *SPEEDS)
+OF_LOAD: Final = ("double_load", "half_load")
+
+
+def every_name() -> tuple[str, ...]:
+    """Return the names of all variants that some draft has."""
+    on_devices = (name for name in names("filesystem") if needs_device(name))
+    return (
+        *DEVICES,
+        FASTER,
+        *map(_of_elevator, ELEVATORS),
+        *on_devices,
+        TMPFS,
+        *OPTIONS,
+        *OF_MEMORY,
+        *OF_CPUS,
+        *OF_LOAD,
+        NO_FSYNC,
+    )
 
 
 def what_ifs_of(draft: Draft) -> list[WhatIf]:
@@ -103,7 +132,7 @@ def _faster(draft: Draft) -> Iterator[WhatIf]:
     values: dict[str, Value] = {dotted(*section, "service_scale"): 0.5 for section in sections}
     if values:
         yield WhatIf(
-            name="device_twice_as_fast",
+            name=FASTER,
             title="A device of half the service time",
             doc="Would a better class of the same device pay?",
             values=values,
@@ -120,8 +149,16 @@ def _elevators(draft: Draft) -> Iterator[WhatIf]:
             dotted(*path): name for path in paths if _value(draft, *path) != name
         }
         if values:
-            plain = f"elevator_{name.replace('-', '_')}"
-            yield WhatIf(name=plain, title=f"Elevator {name}", doc=ELEVATORS[name], values=values)
+            yield WhatIf(
+                name=_of_elevator(name),
+                title=f"Elevator {name}",
+                doc=ELEVATORS[name],
+                values=values,
+            )
+
+
+def _of_elevator(name: str) -> str:
+    return f"elevator_{name.replace('-', '_')}"
 
 
 def _file_systems(draft: Draft) -> Iterator[WhatIf]:
@@ -176,7 +213,7 @@ def _tmpfs(draft: Draft, places: Sequence[Place]) -> WhatIf:
             number = files if isinstance(files, int) else 1
             values[dotted(*section, "write_area")] = _whole_mib(share // number)
     return WhatIf(
-        name="tmpfs",
+        name=TMPFS,
         title="Everything in memory: tmpfs",
         values=values,
         doc=f"If {area} of each file were enough: what does the device cost at all?",
@@ -299,7 +336,7 @@ def _fsync(draft: Draft) -> Iterator[WhatIf]:
     }
     if values:
         yield WhatIf(
-            name="no_fsync",
+            name=NO_FSYNC,
             title="Nobody waits for the disk",
             doc="The writes are left to writeback: what is durability worth?",
             values=values,

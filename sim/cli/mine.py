@@ -101,6 +101,7 @@ def command(
         raise click.UsageError("--for goes with --here")
     # By name: numpy and scipy cost more than the help that --help gives.
     mining = import_module("sim.cli.mining")
+    mining.check_asked(asked, output=output, json_path=json_path)
     if here:
         paths = (mining.record_here(paths, duration_s or parse_seconds(FOR)),)
     mining.mine(
@@ -113,4 +114,5 @@ def command(
         tells_all=tells_all,
         json_path=json_path,
         where=where,
+        is_kept=here,
     )

@@ -31,13 +31,19 @@ from calibration.twin.answers import (
 from calibration.twin.demands import NothingToTwin
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import Twin, draw_drafts
-from calibration.twin.questions import Question, QuestionError, offered, read_question
+from calibration.twin.questions import (
+    Question,
+    QuestionError,
+    check_question,
+    offered,
+    read_question,
+)
 from calibration.twin.report import writers_told
 from calibration.twin.verdict import Verdict
 from sim.cli.laboratory import Where
 from sim.cli.main import EXIT_INTERRUPTED
 from sim.cli.options import tell_left_aside
-from sim.cli.output import check_apart, check_json, write_json
+from sim.cli.output import check_apart, check_json, check_replaceable, write_json
 from sim.cli.progress import Progress
 from sim.cli.twin_making import Making, making_of
 from sim.report.tables import print_table
@@ -49,13 +55,30 @@ INTERVAL_S: Final = 2.0
 SCHEMA: Final = "iotwin.mine/1"
 
 
+def check_asked(asked: Sequence[str], *, output: str | None, json_path: str | None) -> None:
+    """Refuse what no recording could make right: questions and places; click.UsageError."""
+    try:
+        for one in asked:
+            check_question(one)
+    except QuestionError as error:
+        raise click.UsageError(str(error)) from None
+    check_json(json_path)
+    check_replaceable(output)
+    check_apart(output, json_path)
+
+
 def record_here(paths: Sequence[str], duration_s: float) -> str:
     """Record this host for so long, or what lacks of it; return the folder."""
     folder = paths[0] if paths else FOLDER
     wanted = int(duration_s / INTERVAL_S) + 1
-    have = recorder.whole_samples(folder)
+    held = recorder.held(folder)
+    have = held.samples
     if have >= wanted:
-        click.echo(f"iotwin: {folder} is recorded; name another folder to record anew", err=True)
+        click.echo(
+            f"iotwin: {folder} is recorded, {held}; a longer --for goes on with it, another folder"
+            " is recorded anew",
+            err=True,
+        )
         return folder
     click.echo(f"iotwin: recording into {folder} for {duration_s:g} s", err=True)
     left_s = (wanted - have - 1) * INTERVAL_S
@@ -93,11 +116,15 @@ def mine(
     tells_all: bool,
     json_path: str | None,
     where: Where,
+    is_kept: bool,
 ) -> None:
     """Say what the server does, make its twin, answer.
 
-    Raise click.UsageError of a question, DatasetError or UnreadableRecording of a recording.
+    `is_kept` says that the recording was made for this: then what is refused is told with that it
+    is there. Raise click.UsageError of a question, DatasetError or UnreadableRecording of a
+    recording.
     """
+    kept = f"; what was recorded is kept: iotwin mine {shlex.join(paths)}" if is_kept else ""
     try:
         source = open_source(paths)
         tell_left_aside(source.left_aside)
@@ -106,9 +133,9 @@ def mine(
         for one in asked:
             _check(one, drafts)
     except NothingToTwin as error:
-        raise DatasetError(str(error)) from None
+        raise DatasetError(f"{error}{kept}") from None
     except QuestionError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(f"{error}{kept}") from None
     made_by = f"iotwin mine --simulations {simulations} --seed {seed} {shlex.join(paths)}"
     making = making_of(paths, seen, drafts, output, made_by)
     check_json(json_path)

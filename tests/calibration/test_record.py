@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from calibration import record as recorder
 from calibration.host import read_costs
 from calibration.readers import UnreadableRecording, read_text
-from calibration.record import RecordError, parse_seconds, record, resume
+from calibration.record import RecordError, held, parse_seconds, record, resume
 from calibration.record_text import text_samples
 
 STAT = """cpu  {user} 0 0 {idle} {iowait} 0 0 0 0 0
@@ -81,6 +82,7 @@ def _recorded() -> str:
     return text
 
 
+FIRST = "2026-01-02 23:59:58"  # of the fixture below
 RECORDED = _recorded()
 RECORDED_LOAD = (RECORDED.index("1.50") + 0.5) / len(RECORDED)
 
@@ -196,6 +198,42 @@ def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
     record(out, 1, 0, root=root)
     with pytest.raises(RecordError, match="--resume"):
         record(out, 1, 0, root=root)
+
+
+def test_a_folder_that_holds_a_recording_is_told_with_when_and_how_long(
+    recording: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    write(out / "proc.txt", recording)
+    told = f"3 samples from {FIRST} to 2026-01-03 00:00:00 (2 s)"
+    with pytest.raises(RecordError) as caught:
+        record(str(out), 1, 0, root=str(host(tmp_path / "root")))
+    assert str(caught.value) == (
+        f"{out} holds a recording, {told}; go on with it (--resume) or name another"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: text[: text.rindex("=== end")], f"2 samples from {FIRST} to 23:59:59 (1 s)"),
+        (
+            lambda text: text[: text.index("=== end") + 8],
+            f"1 sample from {FIRST} to 23:59:58 (0 s)",
+        ),
+        (lambda text: text.replace("2026-01-02", "2026-13-32"), "3 samples"),
+        (lambda text: "", "0 samples"),
+    ],
+)
+def test_whole_samples_alone_count_and_a_time_that_is_none_is_left_out(
+    recording: str, tmp_path: Path, change: Callable[[str], str], told: str
+) -> None:
+    write(tmp_path / "out/proc.txt", change(recording))
+    assert str(held(str(tmp_path / "out"))) == told
+
+
+def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
+    assert held(str(tmp_path / "nowhere")).samples == 0
 
 
 def test_two_recorders_do_not_share_a_folder(tmp_path: Path) -> None:

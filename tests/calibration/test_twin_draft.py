@@ -19,7 +19,7 @@ from calibration.twin.fitting import draw_draft
 from calibration.twin.page_costs import put_costs
 from calibration.twin.server import nearest_kernel
 from calibration.twin.sheet import Sheet, dotted
-from calibration.twin.what_ifs import what_ifs_of
+from calibration.twin.what_ifs import every_name, what_ifs_of
 from sim.machine import simulate
 from sim.scenario.load import load_text
 
@@ -261,7 +261,7 @@ def test_a_device_of_any_name_becomes_a_scenario_with_all_its_what_ifs(
     base = load_text(text_of, Path("twin.toml"))
     assert list(base.server.all("disk")) == [name]
     names = [one.name for one in base.what_ifs]
-    assert {"ssd", "double_load", "half_load", "double_cpus"} <= set(names)
+    assert {"ssd", "double_load", "half_load", "double_cpus"} <= set(names) <= set(every_name())
     assert draft.memory_unknown.startswith("not known from this recording: how many of the 90")
     assert not {"double_memory", "half_memory"} & set(names)
     for what_if in names:
@@ -382,6 +382,7 @@ def test_a_file_system_that_is_modelled_is_taken_and_the_others_are_asked(kind: 
     assert (mounted.value, mounted.source) == (kind, "recording: /proc/mounts")
     assert draft.server.substituted == set()
     names = {one.name for one in what_ifs_of(draft)}
+    assert names <= set(every_name())
     assert names & {"ext3", "ext4", "xfs", "tmpfs"} == {"ext3", "ext4", "xfs", "tmpfs"} - {kind}
     assert ("data_writeback" in names) == (kind != "xfs")
 

@@ -15,7 +15,7 @@ from calibration.look import Look, look
 from calibration.look.brief import LINES_MAX, brief
 from calibration.look.checks import Finding
 from calibration.look.tasks import settled
-from calibration.record import record, whole_samples
+from calibration.record import held, record
 from calibration.twin.answers import (
     CPU_BUSY,
     LOAD_MEAN,
@@ -242,7 +242,7 @@ def test_what_is_full_today_is_called_so(seen: Look, draft: Draft) -> None:
     said = sentence(then, today, replace(seen, cpu=cpu), draft)
     assert " All of it is served. The CPUs are full today. " in said
     cpu = replace(seen.cpu, shares_pct={"user_pct": 30.0, "system_pct": 15.0, "nice_pct": 55.0})
-    beside = replace(seen, cpu=cpu, devices=[])
+    beside = replace(seen, cpu=cpu, devices=())
     said = sentence(then, today, beside, draft)
     assert "first, at 2 times today's load, if niced programs make room. Whether" in said
 
@@ -395,9 +395,43 @@ def test_an_interrupted_recording_goes_on_and_a_whole_one_is_used(
     monkeypatch.setattr(mining, "INTERVAL_S", 0.1)
     folder = str(tmp_path / "here")
     record(folder, 0.1, 0.1)
-    assert whole_samples(folder) == 2
+    assert held(folder).samples == 2
     assert mining.record_here((folder,), 0.4) == folder
-    assert whole_samples(folder) == 5
+    assert held(folder).samples == 5
     assert mining.record_here((folder,), 0.4) == folder
-    assert whole_samples(folder) == 5
-    assert "is recorded; name another folder to record anew" in capsys.readouterr().err
+    assert held(folder).samples == 5
+    told = capsys.readouterr().err
+    assert f"{folder} is recorded, 5 samples from 2" in told
+    assert "s); a longer --for goes on with it, another folder is recorded anew\n" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--what-if", "WRONG"), "no what-if 'WRONG' (known: load=2, cpus=8, memory=32 GiB, ssd, "),
+        (("--what-if", "nvmee"), "no what-if 'nvmee' - did you mean 'nvme'?"),
+        (("--what-if", "nvme", "--what-if", "load=none"), "load=none: a load is so many times"),
+        (("--what-if", "double_load+load=3"), "'load' is asked twice"),
+        (("--what-if", "cpus=0"), "cpus=0: a number of CPUs is a whole one from 1 to 1024"),
+        (("--what-if", "memory=2 s"), "memory=2 s: expected a size"),
+        (("--json", "/nope/x.json"), "cannot write /nope/x.json: no folder /nope"),
+    ],
+)
+def test_what_no_recording_makes_right_is_refused_before_one(
+    tmp_path: Path, options: tuple[str, ...], told: str
+) -> None:
+    folder = tmp_path / "here"
+    result = mine(tmp_path, "--here", str(folder), "--for", "10m", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+    assert not folder.exists()
+
+
+def test_a_question_that_the_recording_alone_refuses_keeps_it(known: Path, tmp_path: Path) -> None:
+    """Its file system has a journal; that a twin may be asked for one is known before."""
+    result = mine(tmp_path, "--here", str(known), "--for", "4s", "--what-if", "journal")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{known} is recorded, " in result.stderr
+    assert "no what-if 'journal'" in result.stderr
+    assert result.stderr.endswith(f"; what was recorded is kept: iotwin mine {known}\n")
+    assert (known / "proc.txt").exists()
