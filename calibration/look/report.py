@@ -14,6 +14,7 @@ from statistics import median
 from textwrap import wrap
 from typing import Any
 
+from calibration.host import Mount
 from calibration.look.cpus import CpuLook
 from calibration.look.demand import Demand, Demands
 from calibration.look.devices import DeviceLook
@@ -33,7 +34,7 @@ def to_text(seen: Look) -> str:
         ("", _recording(seen)),
         ("Bottleneck", _paragraph(seen.verdict.sentence)),
         ("CPUs", _cpus(seen)),
-        ("Devices", _devices(seen.devices)),
+        ("Devices", (*_devices(seen.devices), *_journals(seen))),
         ("Volumes", _stacks(seen)),
         ("Demand of a transaction", _demands(seen.demands)),
         ("Memory and load", _system(seen)),
@@ -78,6 +79,7 @@ def _content(seen: Look) -> dict[str, Any]:
         "cpu": _cpu_json(seen.cpu),
         "devices": [_device_json(one) for one in seen.devices],
         "stacks": [asdict(one) | {"unexplained": one.unexplained} for one in seen.stacks],
+        "without_journal": [one.place for one in _without_journal(seen)],
         "demands": asdict(seen.demands) if seen.demands is not None else None,
         "system": asdict(seen.system),
         "processes": [asdict(one) for one in seen.processes],
@@ -185,6 +187,25 @@ def _devices(devices: Sequence[DeviceLook]) -> Iterator[str]:
     for one in devices:
         if not one.is_stacked:
             yield from wrap(f"{one.name}: {one.guess} ({one.reason}).", WIDTH)
+
+
+def _journals(seen: Look) -> Iterator[str]:
+    """Say which file systems have no journal: their fsyncs are single flushes."""
+    bare = _without_journal(seen)
+    if bare:
+        places = ", ".join(f"{mount.place} ({mount.source})" for mount in bare)
+        yield from _paragraph(f"ext4 without a journal: {places}; /proc/fs/jbd2 has none of it.")
+
+
+def _without_journal(seen: Look) -> list[Mount]:
+    """Return the mounts that lack one as far as was recorded, one of each file system."""
+    host = seen.source.host
+    found: dict[str, Mount] = {}
+    if host is not None:
+        for one in sorted(host.mounts, key=lambda one: len(one.place)):
+            if host.lacks_journal(one):
+                found.setdefault(one.source, one)
+    return list(found.values())
 
 
 def _device_row(one: DeviceLook) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from calibration.look.report import to_json, to_text
 from calibration.twin.columns import recorded_columns
 from calibration.twin.commits import (
     JOURNAL_BYTES,
@@ -17,7 +18,7 @@ from calibration.twin.commits import (
 from calibration.twin.demands import READ, SWAP_OUT, SYNC, WRITE, Class, loads_of
 from calibration.twin.draft import Draft
 from calibration.twin.page_costs import FOLIO_PAGES
-from calibration.twin.what_ifs import what_ifs_of
+from calibration.twin.what_ifs import every_name, what_ifs_of
 from sim.scenario.load import load_text
 from sim.units import parse_quantity
 from tests.calibration.test_twin_draft import (
@@ -116,6 +117,38 @@ def mount_of(draft: Draft, place: str = "/") -> dict[str, object]:
     return {key: entry.value for key, entry in section.items()}
 
 
+@pytest.mark.parametrize(
+    ("journals", "mounts", "told"),
+    [
+        ("", "/dev/sda / ext4 rw 0 0\n/dev/sda /var/lib ext4 rw 0 0\n", "/ (/dev/sda)"),
+        (
+            "sda2-8\n",
+            "/dev/sda1 / ext4 rw 0 0\n/dev/sda2 /home ext4 rw 0 0\n/dev/sda3 /srv ext4 rw 0 0\n",
+            "/ (/dev/sda1), /srv (/dev/sda3)",
+        ),
+        ("sda-8\n", "/dev/sda / ext4 rw 0 0\n", None),
+        ("", "/dev/sda / xfs rw 0 0\n", None),
+        (None, "/dev/sda / ext4 rw 0 0\n", None),
+    ],
+)
+def test_a_look_says_which_file_systems_have_no_journal(
+    journals: str | None, mounts: str, told: str | None
+) -> None:
+    host = {path: said for path, said in BARE.items() if path != "/proc/fs/jbd2"}
+    host["/proc/mounts"] = mounts
+    if journals is not None:
+        host["/proc/fs/jbd2"] = journals
+    recorded = text(row(w=360, size_kib=4, flushes=120), heading=NEW, kernel="6.18.0")
+    seen = seen_of(recorded, host)
+    page = " ".join(to_text(seen).split())
+    if told is None:
+        assert "without a journal" not in page
+        assert to_json(seen)["without_journal"] == []
+    else:
+        assert f"ext4 without a journal: {told}; /proc/fs/jbd2 has none of it." in page
+        assert to_json(seen)["without_journal"] == told.split()[::2]
+
+
 @pytest.mark.parametrize("util", [5.0, 80.0])
 def test_without_a_journal_there_is_one_fsync_for_each_flush(util: float) -> None:
     """By hand: 420 writes/s of 24 / 7 KiB, 120 flushes/s: each 12 KiB, 4 are the inode's block."""
@@ -137,7 +170,7 @@ def test_a_twin_of_an_ext4_without_a_journal_has_none_and_counts_its_flushes() -
     assert mount_of(draft)["has_journal"] is False
     assert "sda f_per_s" not in draft.server.left_out and not draft.server.single_flushes
     asked = {one.name for one in what_ifs_of(draft)}
-    assert {"journal", "no_barrier"} <= asked
+    assert {"journal", "no_barrier"} <= asked <= set(every_name())
     assert not {"data_writeback", "data_journal"} & asked
     load_text(draft.sheet.text(""), Path("twin.toml"))
 
