@@ -338,6 +338,11 @@ def rough_bytes(value: int) -> str:
     return f"{value} B"
 
 
+def two_digits(value: float) -> str:
+    """Return about two digits, and never a power of ten: a sentence is no table."""
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.2g}"
+
+
 def _format_bytes_per_s(value: float) -> str:
     for unit in ("GB/s", "MB/s", "kB/s"):
         factor = float(_BYTES_PER_S[unit])

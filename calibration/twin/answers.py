@@ -34,6 +34,7 @@ from sim.scenario.load import JOINED
 from sim.study.laboratory import Laboratory
 from sim.study.summary import Summary, summarise
 from sim.study.trial import Figures, Trial
+from sim.units import two_digits
 from sim.user.transactions import Transactions
 
 MEMBERS: Final = 20  # whose 5th and 95th percentile lie inside what came
@@ -258,16 +259,11 @@ def _load(answer: Answer, today: Answer, seen: Look) -> str:
 def _with(answer: Answer, name: str, unit: str = "") -> str:
     """Return a figure with its interval."""
     one = answer.summary(name)
-    return f"{_short(one.median)}{unit} ({_short(one.lo)} .. {_short(one.hi)})"
+    return f"{two_digits(one.median)}{unit} ({two_digits(one.lo)} .. {two_digits(one.hi)})"
 
 
 def _plain(answer: Answer, name: str, unit: str = "") -> str:
-    return f"{_short(answer.summary(name).median)}{unit}"
-
-
-def _short(value: float) -> str:
-    """Return about two digits: a sentence is no table."""
-    return f"{value:.0f}" if value >= 9.95 else f"{value:.2g}"
+    return f"{two_digits(answer.summary(name).median)}{unit}"
 
 
 def _response(answer: Answer, today: Answer, device: str) -> Iterator[str]:
@@ -301,10 +297,10 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
     if draft.closed:
         yield (
             f"The programs wait for {device}: {times:g} times as many get"
-            f" {_short(served)} times as much done."
+            f" {two_digits(served)} times as much done."
         )
     elif served < BORNE * times:
-        yield f"It does not hold: {_short(served)} times today's load is served."
+        yield f"It does not hold: {two_digits(served)} times today's load is served."
     else:
         room = _room(answer, question, seen)
         is_beyond = bool(limits) and times > limits[0][1]
@@ -318,9 +314,9 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
         if most < SOON:
             yield f"{subject} {verb} full today."
         elif times > most:
-            yield f"{subject} {verb} full from {_short(most)} times today's load on{beside}."
+            yield f"{subject} {verb} full from {two_digits(most)} times today's load on{beside}."
         else:
-            yield f"{subject} {verb} full first, at {_short(most)} times today's load{beside}."
+            yield f"{subject} {verb} full first, at {two_digits(most)} times today's load{beside}."
 
 
 def _served(answer: Answer, today: Answer, draft: Draft) -> float:
@@ -347,10 +343,10 @@ def _room(answer: Answer, question: Question, seen: Look) -> str:
     name = max(found, key=lambda one: found[one].median)
     verb, whose = ("are", "their") if name == CPUS else ("is", "its")
     if found[name].median >= full:
-        told = f"{_short(found[name].median)} % busy"
+        told = f"{two_digits(found[name].median)} % busy"
         return f"All of it is served, but {name} {verb} at {whose} limit, {told}."
     if found[name].hi >= full:
-        told = f"up to {_short(found[name].hi)} % busy"
+        told = f"up to {two_digits(found[name].hi)} % busy"
         return f"All of it is served, but {name} may be at {whose} limit, {told}."
     beside = [one for one in _utils(answer) if one not in found and _utils(answer)[one].hi >= full]
     if beside:

@@ -72,6 +72,7 @@ from calibration.twin.commits import (
 )
 from calibration.twin.mounts import lacks_journal
 from calibration.twin.writers import evidence_of
+from sim.units import two_digits
 
 BUSY_PER_S: Final = 1.0  # requests; a device with fewer is idle
 BUSY_SHARE: Final = 0.05  # of the requests, or of the busy time, of all devices
@@ -546,7 +547,7 @@ def _fsyncs(
     if of_rest < PAGE / 2:  # Nobody writes back less than a page: these are the fsyncs' own.
         return (waited,)
     others = replace(writes, rate_per_s=rest, size_bytes=_sectors(max(of_rest, PAGE)))
-    why = f"estimate: more than {_count(flushes * commits)} flushes/s explain"
+    why = f"estimate: more than {two_digits(flushes * commits)} flushes/s explain"
     return waited, _not_waited_for(others, reads, device, why, seen)
 
 
@@ -594,7 +595,7 @@ def somebody_waits(
     flushes = device.row.get("f_per_s")
     if flushes is not None:
         waits = are_waited_for(flushes)
-        said = f"recorded: {_count(flushes)} flushes/s" if flushes else "recorded: no flushes"
+        said = f"recorded: {two_digits(flushes)} flushes/s" if flushes else "recorded: no flushes"
         return waits, said if waits or not flushes else f"{said}: a journal's own, every 5 s"
     iowait = seen.cpu.shares_pct.get("iowait_pct", 0.0)
     one_waiter = (device.util_pct or 0.0) / (seen.cpu.cpus or 1)
@@ -605,11 +606,6 @@ def somebody_waits(
             "assumed: flushes are not recorded, but iowait shows that writes are waited for",
         )
     return False, "assumed: flushes are not recorded, and iowait does not show a waiting writer"
-
-
-def _count(value: float) -> str:
-    """Return a rate in two digits, and never as a power of ten."""
-    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _customers(direction: Direction, device: DeviceLook) -> int | None:

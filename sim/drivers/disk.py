@@ -19,7 +19,7 @@ that do not state their own as `{ value = ..., source = "..." }`.
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -37,7 +37,7 @@ from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.param import Param, ParamError, param, params_of
-from sim.registry import Entry, lookup, names, register
+from sim.registry import Entry, lookup, register
 from sim.sched.core import Sched
 from sim.sched.irq import InterruptLine, InterruptVectors
 from sim.sched.version import KernelVersion, kernel_version, numbers
@@ -284,12 +284,10 @@ def _elevator_params(
     """Read `iosched.*`, the parameters of the disk's elevator."""
     name = str(own["scheduler"])
     leaf = disk.leaf("scheduler")
-    elevator = reading.entry_named("elevator", name, leaf.at if leaf else disk.place)
+    key = dotted((*path, "scheduler"))
+    way = f"--set {key}={usual} is what this release takes itself" if usual is not None else None
+    elevator = reading.entry_named("elevator", name, leaf.at if leaf else disk.place, instead=way)
     if elevator is None:
-        if usual is not None and name in names("elevator"):
-            told = reading.problems.pop()
-            way = f"--set {dotted((*path, 'scheduler'))}={usual} is what this release takes itself"
-            reading.problems.append(replace(told, allowed=f"{told.allowed}; {way}"))
         return None
     table = reading.table(disk, path, "iosched")
     floor = leaf.layer if leaf else Layer.DEFAULT

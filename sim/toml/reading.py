@@ -302,8 +302,13 @@ class Reading:
             return None
         return self.entry_named(kind, leaf.value, leaf.at)
 
-    def entry_named(self, kind: str, name: str, place: Place) -> Entry | None:
-        """Return what the registry has under a name, if this kernel has it too."""
+    def entry_named(
+        self, kind: str, name: str, place: Place, *, instead: str | None = None
+    ) -> Entry | None:
+        """Return what the registry has under a name, if this kernel has it too.
+
+        `instead` says how to have what this kernel takes, where it has no such entry.
+        """
         version = self.version
         try:
             entry = lookup(kind, name)
@@ -322,7 +327,8 @@ class Reading:
             return None
         message = f"Linux {self.kernel} has no {kind} '{name}' ({entry.releases()})"
         near = nearest(name, allowed)
-        self.problems.append(Problem(place, message, allowed=", ".join(allowed), nearest=near))
+        told = ", ".join(allowed) if instead is None else f"{', '.join(allowed)}; {instead}"
+        self.problems.append(Problem(place, message, allowed=told, nearest=near))
         return None
 
 
