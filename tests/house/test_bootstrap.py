@@ -63,7 +63,7 @@ def test_a_folder_that_is_no_environment_is_not_removed(bootstrap: ModuleType) -
 
 
 def test_a_failed_command_gives_its_last_words(bootstrap: ModuleType) -> None:
-    code = "import sys; print('first'); sys.exit('no space left')"
+    code = "import sys; print('first', flush=True); sys.exit('no space left')"
     assert bootstrap.attempt([sys.executable, "-c", code]) == "no space left"
 
 
