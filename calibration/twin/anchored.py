@@ -14,12 +14,9 @@ recorded and the tasks that the twin has more then (load_average.py). Of util, w
 it is so many times as much in flight: util = 1 - exp(-a). By hand: 60 % are a = 0.92; where a twin
 goes from 66 % to 82 %, a grows by 1.59, to 1.46, which is 77 %. What is trusted of a change is
 declared for twice the load or half of it (CHANGE), and grows with the logarithm of the multiple:
-four times the load is trusted to twice as little. A CPU that is less idle wakes sooner, from a
-lighter sleep or from one that its hypervisor polls in. That is a part of each response time which
-neither a recording tells nor the twin knows: 10 us for each doubling, if that is more than CHANGE.
-By hand: of a read of 0.07 ms they are 14 %, of 5 ms nothing. What comes seldom is known to the root
-of how often it came: 6 reads in a recording are 6 +- 2.4. Of what did not come once in T seconds, 3
-/ T a second may come (exp(-3) = 0.05).
+four times the load is trusted to twice as little. What comes seldom is known to the root of how
+often it came: 6 reads in a recording are 6 +- 2.4. Of what did not come once in T seconds, 3 / T a
+second may come (exp(-3) = 0.05).
 
 Where an interval is wide, one of three parts makes it, each a standard deviation of the logarithm:
  - recording: the intervals of the recording scatter, or few requests came;
@@ -39,7 +36,7 @@ import numpy as np
 
 from calibration.fit.space import generator
 from calibration.look import Look, steady
-from calibration.look.intervals import COUNTED, await_of
+from calibration.look.intervals import COUNTED
 from calibration.twin.answers import (
     ASLEEP,
     CPU_BUSY,
@@ -69,10 +66,6 @@ CHANGE: Final[Mapping[str, float]] = {
     LOAD_MEAN: 0.08,
 }
 CHANGE_OTHERS: Final = 0.1
-# Of a response time, ms, at twice the load; assumed: C1E takes 10 us to leave, C6 133 us
-# (drivers/idle/intel_idle.c skx_cstates), and a halted virtual CPU the time of its host.
-WAKE_MS: Final = 0.01
-WOKEN: Final = ("r_await_ms", "w_await_ms", "aqu_sz", "util_pct")
 FULLEST: Final = 0.9999  # of the time: the hundredths that are printed
 LOAD_SHOWN: Final = 0.1  # tasks: of fewer no width is told
 SCATTER_MAX: Final = 1.0  # of a logarithm: beyond, a mean says its order of magnitude
@@ -223,22 +216,10 @@ def _spreads(name: str, question: Question | None, seen: Look) -> tuple[float, f
     sampling = _sampling(name, seen)
     if question is None:
         return sampling, 0.0
-    column = name.rpartition(".")[2]
-    trust = max(CHANGE.get(column, CHANGE_OTHERS), _wake(name, seen))
+    trust = CHANGE.get(name.rpartition(".")[2], CHANGE_OTHERS)
     # What comes then has as much chance as what was recorded.
     doublings = abs(math.log2(question.load)) if question.load != 1 else 1.0
     return math.sqrt(2) * sampling, trust * doublings
-
-
-def _wake(name: str, seen: Look) -> float:
-    """Return the part of a device's response time that hangs on how deep its CPU sleeps."""
-    _kind, _dot, rest = name.partition(".")
-    device, _dot, column = rest.rpartition(".")
-    if column not in WOKEN:
-        return 0.0
-    row = next((one.row for one in seen.devices if one.name == device), {})
-    await_ms = row.get(column) if column.endswith("_await_ms") else await_of(row)
-    return min(SCATTER_MAX, WAKE_MS / await_ms) if await_ms else 0.0
 
 
 def _sampling(name: str, seen: Look) -> float:

@@ -53,6 +53,14 @@ LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles
 LATENCY_MIN_NS: Final = 10_000  # of any device
 FLUSH_WAITS: Final = 64.0  # times what a flush itself takes, at most: as many requests before it
 HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
+# What serves a device without an arm may sleep: a thread of a host, whose states are not recorded.
+EXIT_NS: Final = 290_000
+DEEPEST: Final = "assumed: none, to that of spr_cstates, C6 (drivers/idle/intel_idle.c 6.5)"
+EXIT_COUNTS_MS: Final = 10 * EXIT_NS / MS  # of a longer request it is less than a tenth
+# From what a host polls (virt/kvm/kvm_main.c) to the shortest sleep for which menu takes so deep a
+# state while one waits for I/O: 11 exit latencies.
+RESIDENCY_NS: Final = (200_000, 11 * EXIT_NS)
+RESIDENCY: Final = "assumed: from halt_poll_ns (KVM) to menu's performance_multiplier x that of C6"
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
 SETTLE_S: Final = 5
 SETTLE_FAST_S: Final = 2
@@ -342,6 +350,26 @@ def _device(draft: Draft, load: Load) -> None:
         for word, direction in (("read", load.reads), ("write", load.writes)):
             _direction(draft, section, word, direction.size_bytes, direction.await_ms)
     _flush(draft, load, section)
+    _asleep(draft, load, section)
+
+
+def _asleep(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
+    """Fit how deep what serves a device sleeps, if its requests are so short that it counts.
+
+    One load does not tell it from the time of a request. So it is mostly the prior's, and twice the
+    load is answered with both.
+    """
+    known = (load.reads.await_ms, load.writes.await_ms)
+    if min((one for one in known if one), default=math.inf) > EXIT_COUNTS_MS:
+        return
+    exits = dotted(*section, "exit_latency")
+    draft.priors.append(
+        PriorSpec(
+            path=exits, dim="time_ns", distribution="uniform", low=0, high=EXIT_NS, source=DEEPEST
+        )
+    )
+    least, most = RESIDENCY_NS
+    draft.prior_between(dotted(*section, "target_residency"), "time_ns", least, most, RESIDENCY)
 
 
 def _flush(draft: Draft, load: Load, section: tuple[str, ...]) -> None:

@@ -108,18 +108,6 @@ def test_four_times_the_load_is_trusted_to_twice_as_little() -> None:
     assert width(0.5) == pytest.approx(width(2), rel=0.01)
 
 
-@pytest.mark.parametrize(("await_ms", "trust"), [(0.05, 0.2), (0.07, 0.143), (10, 0.1)])
-def test_a_short_response_time_hangs_on_how_deep_the_cpu_sleeps(
-    await_ms: float, trust: float
-) -> None:
-    """By hand: 10 us of 0.05 ms are 0.2; any read is trusted to 0.1 at best."""
-    row = old_row("sda", r=100, w=0, size_kib=8, await_ms=await_ms, util=1)
-    seen = seen_of(text(row, reports=20))
-    for load in (2.0, 0.5):
-        [one] = asked({AWAIT: await_ms}, {AWAIT: await_ms}, load=load, seen=seen).asked
-        assert one.widths[AWAIT].change == pytest.approx(trust, rel=0.01)
-
-
 def test_a_share_stays_below_all() -> None:
     one = asked({UTIL: 50}, {UTIL: 99}).asked[0].summary(UTIL)
     assert 99 < one.median < one.hi

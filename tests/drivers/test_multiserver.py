@@ -1,0 +1,105 @@
+"""A station of servers: parallel service, flushes, and what serves it that sleeps."""
+
+import random
+from math import exp
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.block.bio import FLUSH, READ, WRITE
+from sim.drivers.multiserver import MultiserverParams, Station
+
+US = 1000
+SECTORS = 8
+SERVICE_NS = 70 * US
+EXIT_NS = 133 * US
+RESIDENCY_NS = 600 * US
+
+
+def station(**changes) -> Station:
+    """Return one server of 70 us a read, without spread; what is said is changed."""
+    told = {
+        "servers": 1,
+        "read_ns": SERVICE_NS,
+        "write_ns": SERVICE_NS,
+        "sigma": 0.0,
+        "read_rate_bytes_per_s": 0.0,
+        "write_rate_bytes_per_s": 0.0,
+        "exit_latency_ns": EXIT_NS,
+        "target_residency_ns": RESIDENCY_NS,
+    }
+    found = Station(MultiserverParams(**(told | changes)))
+    found.attach(random.Random(1).random)
+    return found
+
+
+@pytest.mark.parametrize("op", [READ, WRITE])
+def test_a_request_after_a_long_idle_time_wakes_what_serves_it(op):
+    one = station()
+    begin_ns = 10_000 * US
+    first = one.accept(op, SECTORS, begin_ns)
+    assert first == begin_ns + EXIT_NS + SERVICE_NS
+    soon_ns = first + RESIDENCY_NS - 1
+    second = one.accept(op, SECTORS, soon_ns)
+    assert second == soon_ns + SERVICE_NS
+    late_ns = second + RESIDENCY_NS
+    assert one.accept(op, SECTORS, late_ns) == late_ns + EXIT_NS + SERVICE_NS
+
+
+def test_those_that_come_while_it_wakes_wait_with_the_first():
+    one = station(servers=2)
+    begin_ns = 10_000 * US
+    ends = [one.accept(READ, SECTORS, begin_ns), one.accept(READ, SECTORS, begin_ns + 10)]
+    assert ends == [begin_ns + EXIT_NS + SERVICE_NS] * 2
+
+
+def test_a_flush_wakes_it_too():
+    one = station(flush_ns=20 * US)
+    assert one.accept(FLUSH, 0, 10_000 * US) == 10_000 * US + EXIT_NS + 20 * US
+
+
+@given(st.lists(st.integers(0, 3_000 * US), min_size=1, max_size=30), st.integers(1, 4))
+def test_without_an_exit_latency_idle_time_changes_nothing(gaps, servers):
+    """Neither with one after an idle time that never comes."""
+    awake, never = station(exit_latency_ns=0), station(target_residency_ns=10**15)
+    now_ns = 0
+    for gap_ns in gaps:
+        now_ns += gap_ns
+        assert awake.accept(READ, SECTORS, now_ns) == never.accept(READ, SECTORS, now_ns)
+
+
+@given(st.lists(st.integers(0, 3_000 * US), min_size=1, max_size=30), st.integers(1, 4))
+def test_nobody_overtakes_those_who_waited_for_it_to_wake(gaps, servers):
+    """All have one service time: they end in the order in which they came, none before it."""
+    one = station(servers=servers)
+    now_ns, last_ns = 0, 0
+    for gap_ns in gaps:
+        now_ns += gap_ns
+        done_ns = one.accept(READ, SECTORS, now_ns)
+        assert done_ns >= max(last_ns, now_ns + SERVICE_NS)
+        last_ns = done_ns
+
+
+@pytest.mark.parametrize("rate_per_s", [500, 1000, 2000, 5000])
+def test_an_asked_device_sleeps_less_as_the_exceptional_first_service_has_it(rate_per_s):
+    """M/G/1 with an exceptional first service (Welch, 1964).
+
+    With moments b, b2 of a service and b1, b12 of a first one, r the rate, all in ns: a request
+    waits for r (b12 - b2) / (2 (1 - r (b - b1))) + r b2 / (2 (1 - r b)); a share (1 - r b) / (1 - r
+    (b - b1)) is first.
+    """
+    rate = rate_per_s / 1e9
+    woken = exp(-rate * RESIDENCY_NS)
+    b, b2 = SERVICE_NS, SERVICE_NS**2
+    slow = SERVICE_NS + EXIT_NS
+    b1 = b + woken * EXIT_NS
+    b12 = (1 - woken) * b2 + woken * slow**2
+    idle = (1 - rate * b) / (1 - rate * b + rate * b1)
+    delay = rate * (b12 - b2) / (2 * (1 - rate * (b - b1))) + rate * b2 / (2 * (1 - rate * b))
+    told = idle * b1 + (1 - idle) * b + delay
+    one, draw, now_ns, total, count = station(), random.Random(7), 0.0, 0, 200_000
+    for _ in range(count):
+        now_ns += draw.expovariate(rate)
+        total += one.accept(READ, SECTORS, int(now_ns)) - int(now_ns)
+    assert total / count == pytest.approx(told, rel=0.01)
