@@ -368,6 +368,10 @@ def _asleep(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
             path=exits, dim="time_ns", distribution="uniform", low=0, high=EXIT_NS, source=DEEPEST
         )
     )
+    draft.notes.append(
+        f"{load.name}: what serves it may sleep between requests, and then answers later; how deep,"
+        " one load does not tell, so that the interval of another one holds both"
+    )
     least, most = RESIDENCY_NS
     draft.prior_between(dotted(*section, "target_residency"), "time_ns", least, most, RESIDENCY)
 

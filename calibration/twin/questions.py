@@ -51,7 +51,7 @@ class _Part:
 
     text: str
     key: str = ""
-    value: str = ""
+    amount: float = 0.0
 
 
 def check_question(text: str) -> None:
@@ -70,10 +70,10 @@ def read_question(text: str, draft: Draft) -> Question:
         if (part.key or part.text) in MEMORY and draft.memory_unknown:
             raise QuestionError(f"what-if '{part.text}': {draft.memory_unknown}")
         if part.key:
-            told, values = QUANTITIES[part.key](part.value, draft)
+            told, values = QUANTITIES[part.key](part, draft)
             words.append(told)
             sets += values
-            load = load_of(part.value) if part.key == "load" else load
+            load = part.amount if part.key == "load" else load
         elif part.text in known:
             names.append(part.text)
             words.append(known[part.text].title)
@@ -102,8 +102,7 @@ def _parts(text: str, offered: Sequence[str]) -> Iterator[_Part]:
         if key in asked:
             raise QuestionError(f"what-if '{text}': '{key}' is asked twice")
         asked.add(key)
-        AMOUNTS[key](value)
-        yield _Part(text=part, key=key, value=value)
+        yield _Part(text=part, key=key, amount=AMOUNTS[key](value))
 
 
 def _unknown(part: str, known: Sequence[str]) -> str:
@@ -115,7 +114,7 @@ def _unknown(part: str, known: Sequence[str]) -> str:
 # -- Amounts, as they are typed
 
 
-def load_of(text: str) -> float:
+def _load_of(text: str) -> float:
     """Return how many times today's load is asked for; QuestionError."""
     try:
         times = float(text)
@@ -143,12 +142,12 @@ def _memory_of(text: str) -> int:
 # -- What an amount is to a twin: in words, and as values
 
 
-def _load(text: str, draft: Draft) -> tuple[str, list[str]]:
-    times = load_of(text)
+def _load(part: _Part, draft: Draft) -> tuple[str, list[str]]:
+    times = part.amount
     words = f"{TIMES.get(times, f'{times:g} times')} the load"
     scaled = [name for name in draft.streams if _scales(draft, name, times)]
     if not scaled:
-        raise QuestionError(f"load={text}: {_no_part(draft)}")
+        raise QuestionError(f"{part.text}: {_no_part(draft)}")
     return words, [f"{dotted('process', one, 'load_scale')}={times:g}" for one in scaled]
 
 
@@ -170,19 +169,19 @@ def _scales(draft: Draft, name: str, times: float) -> bool:
     return name not in draft.closed or float(str(_customers(draft, name))) * times >= 1
 
 
-def _cpus(text: str, _draft: Draft) -> tuple[str, list[str]]:
-    count = _cpus_of(text)
-    return f"{count} CPU{'s' if count > 1 else ''}", [f"{MACHINE_CPUS}={count}"]
+def _cpus(part: _Part, _draft: Draft) -> tuple[str, list[str]]:
+    count = f"{part.amount:g}"
+    return f"{count} CPU{'s' if part.amount > 1 else ''}", [f"{MACHINE_CPUS}={count}"]
 
 
-def _memory(text: str, draft: Draft) -> tuple[str, list[str]]:
-    size = _memory_of(text)
+def _memory(part: _Part, draft: Draft) -> tuple[str, list[str]]:
+    size = int(part.amount)
     told = format_quantity(size, "bytes")
     scaled = with_twice_the_cache(draft)
     today = str(draft.sheet.sections["machine",]["memory"].value)
     if scaled and size < 2 * int(parse_quantity(today, "bytes")):
         raise QuestionError(
-            f"memory={text}: the recording tells what twice today's memory ({today}) would save of"
+            f"{part.text}: the recording tells what twice today's memory ({today}) would save of"
             " the reads, and nothing of less"
         )
     sets = [f"{path}={value}" for path, value in scaled.items()]
@@ -190,11 +189,11 @@ def _memory(text: str, draft: Draft) -> tuple[str, list[str]]:
 
 
 AMOUNTS: Final[Mapping[str, Callable[[str], float]]] = {
-    "load": load_of,
+    "load": _load_of,
     "cpus": _cpus_of,
     "memory": _memory_of,
 }
-Reader = Callable[[str, Draft], tuple[str, list[str]]]
+Reader = Callable[[_Part, Draft], tuple[str, list[str]]]
 QUANTITIES: Final[Mapping[str, Reader]] = {"load": _load, "cpus": _cpus, "memory": _memory}
 EXAMPLES: Final[Mapping[str, str]] = {"load": "2", "cpus": "8", "memory": "32 GiB"}
 
