@@ -119,6 +119,7 @@ class Follower:
     with_twin: bool = True
     asked: tuple[str, ...] = ()  # at the end
     given: tuple[str, str | None, Mapping[str, float]] | None = None  # a twin made before
+    is_replaceable: bool = False  # that twin, if it does not fit: it was kept, nobody named it
     readings: Readings = field(default_factory=Readings)
     channels: dict[Key, Channel] = field(default_factory=dict)
     standing: Standing | None = None
@@ -205,6 +206,9 @@ class Follower:
                 return [self._note(at, f"not fitted, the sketch stays: {result.refusal}")]
             if result.kind == "ask":
                 return [self._note(at, f"no answer: {result.refusal}")]
+            if result.kind == "given" and self.is_replaceable:
+                self.given, self._next_s = None, 0.0
+                return [self._note(at, f"a new twin is made: {result.refusal}")]
             was_told, self._is_refused = self._is_refused, True
             return [] if was_told else [self._note(at, f"no twin: {result.refusal}")]
         self._is_refused = False

@@ -34,7 +34,7 @@ from calibration.twin.answers import (
 from calibration.twin.columns import columns_of_run
 from calibration.twin.demands import READ, NothingToTwin
 from calibration.twin.draft import BOUNDS, Draft, process_name
-from calibration.twin.fitting import draw_draft, ensemble_text, fit_draft
+from calibration.twin.fitting import draw_drafts, ensemble_text, fit_best
 from calibration.twin.questions import QuestionError, read_question
 from calibration.twin.server import disk_section
 from calibration.twin.sheet import dotted
@@ -258,7 +258,7 @@ class Kept:
 
 def first(minute: Minute, folder: Path, rest: Progress | None = None) -> Kept:
     """Return the twin's first sketch: operational estimates alone; raise NoTwin."""
-    draft = _draft(look_at(minute))
+    draft = _drafts(look_at(minute))[0]
     text = draft.sheet.text("A sketch of a server that is followed.")
     place = folder / "sketch.toml"
     place.write_text(text, encoding="utf-8")
@@ -268,13 +268,13 @@ def first(minute: Minute, folder: Path, rest: Progress | None = None) -> Kept:
 def fitted(minute: Minute, folder: Path, rest: Progress | None = None) -> Kept:
     """Return a twin that is fitted to a minute, as `iotwin mine` does it; raise NoTwin."""
     seen = look_at(minute)
-    draft = _draft(seen)
+    drafts = _drafts(seen)
     place = folder / "twin.toml"
     with Laboratory(HERE, measure=columns_of_run, progress=rest) as laboratory:
-        twin = fit_draft(
-            draft,
+        twin = fit_best(
+            drafts,
             seen,
-            place,
+            folder,
             comment="A server that is followed.",
             seed=SEED,
             simulations=SIMULATIONS_MIN,
@@ -283,7 +283,7 @@ def fitted(minute: Minute, folder: Path, rest: Progress | None = None) -> Kept:
     place.write_text(twin.text, encoding="utf-8")
     fit_place = place.with_suffix(".fit.toml")
     fit_place.write_text(ensemble_text(twin, place, "iotwin follow", []), encoding="utf-8")
-    return Kept(place=place, draft=draft, fit=read_fit(fit_place), text=twin.text, rest=rest)
+    return Kept(place=place, draft=twin.draft, fit=read_fit(fit_place), text=twin.text, rest=rest)
 
 
 def given(
@@ -298,20 +298,20 @@ def given(
 
     Without the ensemble's text all members are the file itself.
     """
-    draft = _draft(look_at(minute))
+    drafts = _drafts(look_at(minute))
     place = folder / "twin.toml"
     place.write_text(text, encoding="utf-8")
     content = tomllib.loads(text)
-    missing = [name for name in draft.streams if value_in(content, ("process", name)) is None]
-    if missing:
+    lacking = [_missing(draft, content) for draft in drafts]
+    if all(lacking):
         known = ", ".join(content.get("process", {})) or "none"
         raise NoTwin(
             f"the twin is of another server, or of another load: it has no process"
-            f" {', '.join(missing)} (it has: {known})"
+            f" {', '.join(lacking[0])} (it has: {known})"
         )
     return Kept(
         place=place,
-        draft=draft,
+        draft=drafts[lacking.index([])],
         fit=_fit_of(place, fit_text),
         text=text,
         values=dict(values),
@@ -337,9 +337,15 @@ def _fit_of(place: Path, fit_text: str | None) -> Fit:
     return read_fit(fit_place)
 
 
-def _draft(seen: Look) -> Draft:
+def _missing(draft: Draft, content: Mapping[str, Any]) -> list[str]:
+    """Return the processes of a draft that a scenario's text has not."""
+    return [name for name in draft.streams if value_in(content, ("process", name)) is None]
+
+
+def _drafts(seen: Look) -> list[Draft]:
+    """Return the drafts of a minute, the likeliest first; raise NoTwin."""
     try:
-        return draw_draft(seen, SEED)
+        return draw_drafts(seen, SEED)
     except NothingToTwin as error:
         raise NoTwin(str(error)) from None
 

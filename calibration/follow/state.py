@@ -67,6 +67,7 @@ def restore(follower: Follower, path: Path) -> str:
                 raise KeyError(*wrong)
             values = {str(name): float(value) for name, value in twin["values"].items()}
             follower.given = (twin["text"], twin["fit"], values)
+            follower.is_replaceable = True
     except (KeyError, TypeError, ValueError) as error:
         raise StateError(f"{path}: a state that is damaged: {error}; remove it") from None
     follower.is_known = bool(content["usual"])

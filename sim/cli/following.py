@@ -310,7 +310,8 @@ def _restored(follower: Follower, state_path: str | None) -> str:
         at = restore(follower, Path(state_path))
     except StateError as error:
         raise click.UsageError(str(error)) from None
-    follower.given = given or follower.given
+    if given is not None:
+        follower.given, follower.is_replaceable = given, False
     return f"goes on with what {state_path} knew at {at}"
 
 

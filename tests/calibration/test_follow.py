@@ -171,6 +171,22 @@ def test_a_fitted_twin_answers_what_if_and_goes_on_from_its_state(
     _check_near(again)
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_twin_of_another_load_gives_way_if_nobody_named_it(is_kept: bool, tmp_path: Path) -> None:
+    """A kept one is made anew at once; one that was named stays refused, and is tried again."""
+    one, hand = follower(with_twin=True), Hand(tmp_path)
+    one.given, one.is_replaceable = ("[process.others]\n", None, {}), is_kept
+    told(one, series(1, 100))
+    job = one.job()
+    assert job is not None
+    assert job.kind == "given"
+    [note] = one.done(hand.do(job))
+    begins = "a new twin is made:" if is_kept else "no twin:"
+    assert note.text.startswith(f"{begins} the twin is of another server, or of another load")
+    job = one.job()
+    assert (job.kind if job is not None else None) == ("sketch" if is_kept else None)
+
+
 def test_a_question_that_is_none_is_told(tmp_path: Path) -> None:
     one, hand = follower(with_twin=True), Hand(tmp_path)
     one.asked = ("load=2", "nvmee")
