@@ -47,7 +47,10 @@ def state_of(follower: Follower) -> dict[str, Any]:
 
 
 def restore(follower: Follower, path: Path) -> str:
-    """Let a follower go on with a file; return since when it is. Raise StateError, OSError."""
+    """Let a follower go on with a file; return since when it is. Raise StateError, OSError.
+
+    A twin that it was given stays.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -66,8 +69,9 @@ def restore(follower: Follower, path: Path) -> str:
             if wrong:
                 raise KeyError(*wrong)
             values = {str(name): float(value) for name, value in twin["values"].items()}
-            follower.given = (twin["text"], twin["fit"], values)
-            follower.is_replaceable = True
+            if follower.given is None:
+                follower.given = (twin["text"], twin["fit"], values)
+                follower.is_replaceable = True
     except (KeyError, TypeError, ValueError) as error:
         raise StateError(f"{path}: a state that is damaged: {error}; remove it") from None
     follower.is_known = bool(content["usual"])

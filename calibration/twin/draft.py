@@ -36,6 +36,7 @@ from sim.drivers.hdd import HddParams
 from sim.drivers.multiserver import MultiserverParams
 from sim.param import params_of
 from sim.scenario.calibrate import PriorSpec
+from sim.sched.cpuidle import IOWAIT_MULTIPLIER
 from sim.units import format_quantity, parse_quantity
 from sim.user.transactions import APPEND, BLOCK, RANDOM, SEQUENTIAL, TransactionsParams
 
@@ -58,8 +59,8 @@ EXIT_NS: Final = 290_000
 DEEPEST: Final = "assumed: none, to that of spr_cstates, C6 (drivers/idle/intel_idle.c 6.5)"
 EXIT_COUNTS_MS: Final = 10 * EXIT_NS / MS  # of a longer request it is less than a tenth
 # From what a host polls (virt/kvm/kvm_main.c) to the shortest sleep for which menu takes so deep a
-# state while one waits for I/O: 11 exit latencies.
-RESIDENCY_NS: Final = (200_000, 11 * EXIT_NS)
+# state while one waits for I/O.
+RESIDENCY_NS: Final = (200_000, (1 + IOWAIT_MULTIPLIER) * EXIT_NS)
 RESIDENCY: Final = "assumed: from halt_poll_ns (KVM) to menu's performance_multiplier x that of C6"
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
 SETTLE_S: Final = 5

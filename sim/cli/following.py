@@ -305,13 +305,10 @@ def _given(twin_path: str | None) -> tuple[str, str | None, dict[str, float]] | 
 def _restored(follower: Follower, state_path: str | None) -> str:
     if state_path is None or not Path(state_path).exists():
         return ""
-    given = follower.given
     try:
         at = restore(follower, Path(state_path))
     except StateError as error:
         raise click.UsageError(str(error)) from None
-    if given is not None:
-        follower.given, follower.is_replaceable = given, False
     return f"goes on with what {state_path} knew at {at}"
 
 

@@ -162,6 +162,11 @@ def test_a_fitted_twin_answers_what_if_and_goes_on_from_its_state(
     assert {key: (x.mean, x.known) for key, x in again.channels.items()} == {
         key: (x.mean, x.known) for key, x in one.channels.items()
     }
+    assert again.is_replaceable
+    named = follower(with_twin=True)
+    named.given = ("[process.others]\n", None, {})
+    restore(named, path)
+    assert (named.given[0], named.is_replaceable) == ("[process.others]\n", False)
     told(again, series(1, 100)[:7])
     job = again.job()
     assert job is not None

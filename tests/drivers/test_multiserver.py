@@ -62,7 +62,8 @@ def test_a_flush_wakes_it_too():
 @given(st.lists(st.integers(0, 3_000 * US), min_size=1, max_size=30), st.integers(1, 4))
 def test_without_an_exit_latency_idle_time_changes_nothing(gaps, servers):
     """Neither with one after an idle time that never comes."""
-    awake, never = station(exit_latency_ns=0), station(target_residency_ns=10**15)
+    awake = station(servers=servers, exit_latency_ns=0)
+    never = station(servers=servers, target_residency_ns=10**15)
     now_ns = 0
     for gap_ns in gaps:
         now_ns += gap_ns
