@@ -135,7 +135,7 @@ class DataSet:
 class Source:
     """Recordings of one server, from wherever they came.
 
-    `left_aside` says of each file beside them that is understood, and has no figures, why.
+    `left_aside` says of each file beside them that is empty or understood, and has no figures, why.
     """
 
     name: str
@@ -202,9 +202,10 @@ def _only_folder(paths: Sequence[str]) -> Path | None:
 def _together(paths: Sequence[str]) -> tuple[tuple[Recording, ...], tuple[str, ...]]:
     """Read files of one server; return the recordings, and why the others are left aside.
 
-    `free -m` without its command line has no unit. The memory that one of the files tells is known
-    to the others: beside a file with MemTotal it has one. Else it is left aside, where others have
-    figures.
+    What is empty is left aside where others have figures: its program was not there, or printed
+    nothing yet. `free -m` without its command line has no unit. The memory that one of the files
+    tells is known to the others: beside a file with MemTotal it has one. Else it is left aside as
+    well.
     """
     read: dict[str, Recording] = {}
     refused: dict[str, UnreadableRecording] = {}
@@ -217,7 +218,7 @@ def _together(paths: Sequence[str]) -> tuple[tuple[Recording, ...], tuple[str, .
     memory = next((size for size in sizes if size is not None), None)
     left_aside: list[str] = []
     for path, why in refused.items():
-        if not why.is_known or not read:
+        if not why.is_blank or not read:
             raise why
         try:
             if memory is None:

@@ -212,7 +212,8 @@ def _read(
     if not sink.samples:
         is_known = bool(formats) and not reading.unknown
         why = _why_nothing(text, sink, formats, is_known=is_known)
-        raise UnreadableRecording(source, why, is_known=is_known)
+        is_blank = is_known or not (text.strip() or fault)
+        raise UnreadableRecording(source, why, is_blank=is_blank)
     return Recording(
         source=source,
         formats=tuple(formats),

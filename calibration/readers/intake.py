@@ -38,12 +38,13 @@ _PART: Final = "give a part of it: `head -c 200M`, `split -C 200M`, or `sar -s 1
 class UnreadableRecording(ValueError):
     """A file of which nothing could be understood, or that is more than is taken.
 
-    `is_known` says that its format was understood, and no figure in it.
+    `is_blank` says that it holds no figure and nothing that is not understood: it is empty, or its
+    format is known.
     """
 
-    def __init__(self, source: str, why: str, *, is_known: bool = False) -> None:
+    def __init__(self, source: str, why: str, *, is_blank: bool = False) -> None:
         super().__init__(f"{source}: {why}")
-        self.is_known = is_known
+        self.is_blank = is_blank
 
 
 def take(path: Path) -> bytes:

@@ -1,5 +1,6 @@
 """A look at recordings of real servers: what their administrators concluded comes out."""
 
+import gzip
 import json
 import os
 import re
@@ -188,6 +189,26 @@ def test_a_known_text_without_a_figure_is_left_aside_and_its_neighbours_are_used
     assert told.startswith(f"{free}: {reason}")
     assert reason in refused(free)
     assert reason in refused(free, free)
+
+
+def test_an_empty_text_is_left_aside_where_others_have_figures(tmp_path: Path) -> None:
+    """Its program was not on the server: `vmstat 1 > vmstat.txt` makes the file all the same."""
+    iostat = data_sets()["factomd"] / "iostat.txt"
+    empty = tmp_path / "vmstat.txt.gz"
+    empty.write_bytes(gzip.compress(b"\n"))
+    found = invoke(str(empty), str(iostat))
+    told = f"iotwin: left aside: {empty}: it is empty\n"
+    assert (found.exit_code, found.stderr) == (0, told)
+    assert found.stdout.splitlines()[1:] == invoke(str(iostat)).stdout.splitlines()[1:]
+    assert f"{empty}: it is empty" in refused(str(empty))
+    assert f"{empty}: it is empty" in refused(str(empty), str(empty))
+
+
+def test_a_text_that_broke_off_before_its_first_byte_is_no_empty_one(tmp_path: Path) -> None:
+    iostat = data_sets()["factomd"] / "iostat.txt"
+    cut = tmp_path / "vmstat.txt.gz"
+    cut.write_bytes(gzip.compress(b"procs -----------memory----------\n")[:10])
+    assert str(cut) in refused(str(cut), str(iostat))
 
 
 def test_a_text_whose_unit_another_file_tells_is_read(tmp_path: Path) -> None:
