@@ -44,6 +44,7 @@ from sim.fs.super import (
     VfsParams,
     is_below,
 )
+from sim.sched.caches import cached_path
 from sim.sched.locking import owed_until_ns
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
@@ -59,6 +60,8 @@ class Vfs:
         self.params = params
         self.features: Features = features(kernel)
         self._marks_uses = self.features.marks_every_use
+        self.read_path = cached_path(params.read_refill_ns, params.cache_life_ns)
+        self.write_path = cached_path(params.write_refill_ns, params.cache_life_ns)
         self.mounts: list[tuple[str, FileSystem]] = []  # Longest prefix first.
 
     def mount(self, path: str, file_system: FileSystem) -> None:

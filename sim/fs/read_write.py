@@ -77,6 +77,8 @@ def _buffered_read(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Bl
         lock = inode.shared_lock()
         yield from lock.lock_shared(task)
     try:
+        if vfs.read_path is not None:
+            task.charge_system(vfs.read_path.refill_ns(task))
         yield from inode.op.read(task, inode, file.ra, pos, count)
         pages = pages_of(pos, count)
         task.charge_system(vfs.params.page_copy_ns * pages)
@@ -149,6 +151,8 @@ def generic_perform_write(
 
     Chunk by chunk, unless the task is not `throttled`: then it never waits for dirty pages.
     """
+    if vfs.write_path is not None:
+        task.charge_system(vfs.write_path.refill_ns(task))
     vm = inode.sb.vm
     written = 0
     while written < count:

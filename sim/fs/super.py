@@ -164,6 +164,29 @@ class VfsParams:
         source="assumed: part of the costs of the calls",
         doc="fetching what a directory's lock protects, if another CPU had it last",
     )
+    cache_life_ns: int = param(
+        "5 ms",
+        dim="time_ns",
+        minimum=1_000,
+        source="assumed: others that share 16 MiB of cache read 3 GB/s",
+        doc="time in which a CPU's caches lose 63 % of what a read or a write needs",
+    )
+    read_refill_ns: int = param(
+        0,
+        dim="time_ns",
+        minimum=0,
+        maximum=1_000_000,
+        source="assumed: part of the costs of the calls",
+        doc="what a buffered read takes longer on a CPU whose caches have lost all it needs",
+    )
+    write_refill_ns: int = param(
+        0,
+        dim="time_ns",
+        minimum=0,
+        maximum=1_000_000,
+        source="assumed: part of the costs of the calls",
+        doc="what a buffered write takes longer on a CPU whose caches have lost all it needs",
+    )
 
 
 # --- inodes
