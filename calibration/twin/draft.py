@@ -421,8 +421,11 @@ def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         path = dotted(*section, "servers")
         why = "assumed: from one to as many as a device without an arm may have"
         draft.prior_between(path, "count", 1, BURST_SERVERS, why)
-    service_ms = write_service_ms(load.writes, load.reads, load.device)
-    _transfer(draft, section, "write", load.writes.size_bytes, service_ms, (4, 4))
+    if load.writes.is_large:
+        service_ms = write_service_ms(load.writes, load.reads, load.device)
+        _transfer(draft, section, "write", load.writes.size_bytes, service_ms, (4, 4))
+    else:
+        _latency(draft, section, "write", load.device.service_ms or 0.0, (4, 4))
     await_ms = load.reads.await_ms
     if await_ms and load.reads.size_bytes < LARGE_BYTES:
         alone = max(LATENCY_MIN_NS, round(await_ms * MS / HIDDEN))
@@ -444,10 +447,22 @@ def _direction(
     if size >= LARGE_BYTES:
         _transfer(draft, section, word, size, await_ms, (4, 8))
         return
-    latency = max(LATENCY_MIN_NS, round(await_ms * MS))
-    put(section, word, format_quantity(latency, "time_ns"), ESTIMATE)
-    put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
-    draft.prior(dotted(*section, word), "time_ns", latency, 8, 2)
+    _latency(draft, section, word, await_ms, (8, 2))
+
+
+def _latency(
+    draft: Draft,
+    section: tuple[str, ...],
+    word: str,
+    time_ms: float,
+    factors: tuple[float, float],
+) -> None:
+    """Put what a small request takes, transfer included."""
+    latency = max(LATENCY_MIN_NS, round(time_ms * MS))
+    draft.sheet.put(section, word, format_quantity(latency, "time_ns"), ESTIMATE)
+    why = "assumed: latency alone, transfer included"
+    draft.sheet.put(section, f"{word}_rate", "0 B/s", why)
+    draft.prior(dotted(*section, word), "time_ns", latency, *factors)
 
 
 def _transfer(

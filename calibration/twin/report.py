@@ -27,6 +27,7 @@ HOW: Final[Mapping[str, str]] = {
     WRITE: "buffered: a flusher writes, and nobody waits",
     SWAP_OUT: "swapped out by reclaim",
 }
+AT_ONCE: Final = "written back many at a time, and nobody waits"
 
 
 def twin_text(twin: Twin, seen: Look) -> str:
@@ -104,7 +105,11 @@ def writers_told(draft: Draft) -> list[str]:
     """Return who is taken to write to each device, and why, a line for each."""
     found = []
     for load in draft.loads:
-        told = [f"{HOW[one.kind]} ({one.reason})" for one in load.classes if one.kind in HOW]
+        told = [
+            f"{AT_ONCE if one.at_once > 1 else HOW[one.kind]} ({one.reason})"
+            for one in load.classes
+            if one.kind in HOW
+        ]
         if told:
             found.append(f"{load.name}'s writes are taken for {', and '.join(told)}.")
     return [*found, f"{draft.choice}."] if draft.choice else found

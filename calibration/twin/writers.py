@@ -84,13 +84,19 @@ def evidence_of(
     write_bytes: int,
     used: Sequence[Interval],
     source: Source,
+    *,
+    fsyncs_per_s: float = 0.0,
 ) -> Evidence | None:
-    """Return the strongest evidence about who writes to a device; None if there is none."""
+    """Return the strongest evidence about who writes to a device; None if there is none.
+
+    Writes of fsyncs, if some are known, are not asked about. Beside them a queue tells nothing.
+    """
     found = [
-        *_by_the_queue(device, writes_per_s, source.facts.get("kernel", "")),
         *_by_the_age(writes_per_s * write_bytes, source),
-        *_by_the_rhythm(device, writes_per_s, used),
+        *_by_the_rhythm(device, writes_per_s, used, fsyncs_per_s),
     ]
+    if not fsyncs_per_s:
+        found += _by_the_queue(device, writes_per_s, source.facts.get("kernel", ""))
     return min(found, key=lambda one: one.most, default=None)
 
 
@@ -156,7 +162,7 @@ def _dirty_bytes(source: Source) -> float | None:
 
 
 def _by_the_rhythm(
-    device: DeviceLook, writes_per_s: float, used: Sequence[Interval]
+    device: DeviceLook, writes_per_s: float, used: Sequence[Interval], fsyncs_per_s: float
 ) -> Iterator[Evidence]:
     lengths = [one.length_s for one in used if one.length_s]
     counts = [one.devices.get(device.name, {}).get("w_per_s", 0.0) for one in used]
@@ -168,7 +174,7 @@ def _by_the_rhythm(
     touched = median(lengths) / WAKES_S + writes_per_s * device.service_ms / MS
     if touched > SOON:
         return
-    usual = median(counts)
+    usual = max(0.0, median(counts) - fsyncs_per_s)
     yield Evidence(
         most=min(1.0, max(0.0, 1 - usual / writes_per_s)),
         said=f"a flusher writes every {WAKES_S:g} s; of these {writes_per_s:.3g} writes/s"

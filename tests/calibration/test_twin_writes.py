@@ -4,10 +4,14 @@ from math import exp, inf
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from calibration.dataset import Source
+from calibration.host import host_of
+from calibration.look import look
 from calibration.look.report import to_json, to_text
+from calibration.readers import read_text
 from calibration.twin.columns import recorded_columns
 from calibration.twin.commits import (
     JOURNAL_BYTES,
@@ -17,7 +21,9 @@ from calibration.twin.commits import (
 )
 from calibration.twin.demands import READ, SWAP_OUT, SYNC, WRITE, Class, loads_of
 from calibration.twin.draft import Draft
+from calibration.twin.fitting import draw_draft
 from calibration.twin.page_costs import FOLIO_PAGES
+from calibration.twin.report import writers_told
 from calibration.twin.what_ifs import every_name, what_ifs_of
 from sim.scenario.load import load_text
 from sim.units import parse_quantity
@@ -198,6 +204,64 @@ def test_without_mounts_writes_that_move_nothing_tell_of_no_journal(
     assert mount.get("has_journal") is has_journal
     assert (mount["type"] == "ext4") is (has_journal is False or bool(merged))
     load_text(draft.sheet.text(""), Path("twin.toml"))
+
+
+def checkpointed(
+    fsyncs: float, bursts: float, n: int, *, dirty_kib: int = 500, shared: bool = True
+) -> tuple[dict[str, Class], Draft]:
+    """Return classes and draft of a database: fsyncs of 3 requests, bursts of n writes beside them.
+
+    Each request is 0.1 ms with the device, of bursts side by side with others if they are `shared`.
+    """
+    w, service_ms = 3 * fsyncs + n * bursts, 0.1
+    alone = 3 * fsyncs * service_ms
+    inside = alone + bursts * n * (n + 1) / 2 * service_ms * shared
+    util = (alone + bursts * n * service_ms) / 10
+    printed = row(w=w, size_kib=8, flushes=fsyncs, w_await=inside / w, util=util)
+    recordings = (
+        read_text(text(printed, heading=NEW, kernel="6.18.0"), "iostat.txt"),
+        read_text(f"MemTotal: 8000000 kB\nDirty: {dirty_kib} kB\n", "meminfo"),
+    )
+    seen = look(Source(name="web1", recordings=recordings, host=host_of(BARE)))
+    [load] = loads_of(seen)
+    return {one.kind: one for one in load.classes}, draw_draft(seen, 1)
+
+
+@given(fsyncs=st.floats(40, 120), bursts=st.floats(1, 4), n=st.integers(12, 32))
+@settings(max_examples=20, deadline=None)
+def test_what_is_in_flight_beyond_fsyncs_are_bursts(fsyncs: float, bursts: float, n: int) -> None:
+    """The opening text's: the rate of the others is exact; of n at least what their wait shows."""
+    w = 3 * fsyncs + n * bursts
+    assume(n * bursts > 0.06 * w and bursts * n * (n - 1) / 2 > 0.6 * w)
+    found, draft = checkpointed(fsyncs, bursts, n)
+    assert set(found) == {SYNC, WRITE}
+    assert found[SYNC].rate_per_s == pytest.approx(fsyncs, abs=0.01)
+    assert found[WRITE].rate_per_s * found[WRITE].at_once == pytest.approx(n * bursts, rel=0.05)
+    assert 0.5 * n <= found[WRITE].at_once <= 1.1 * n
+    section = draft.sheet.sections["process", "sda-writes"]
+    assert section["writeback"].value == 1
+    disk = draft.sheet.sections["machine", "disk", "sda"]
+    assert (disk["servers"].value, disk["write_rate"].value) == (1, "0 B/s")
+    assert parse_quantity(disk["write"].value, "time_ns") == pytest.approx(0.1e6, rel=0.2)
+    load_text(draft.sheet.text(""), Path("twin.toml"))
+
+
+@pytest.mark.parametrize(
+    ("dirty_kib", "shared"),
+    [
+        (500, False),  # each goes alone: they are more requests of the fsyncs
+        (14_000, True),  # 480 KiB/s that wait for half a minute: a flusher's
+    ],
+)
+def test_what_is_no_burst_beside_fsyncs_is_taken_as_before(dirty_kib: int, *, shared: bool) -> None:
+    found, _ = checkpointed(100, 3, 20, dirty_kib=dirty_kib, shared=shared)
+    assert set(found) == {SYNC}
+
+
+def test_a_twin_says_who_writes_in_bursts() -> None:
+    _, draft = checkpointed(100, 3, 20)
+    [told] = writers_told(draft)
+    assert "programs wait for a commit (recorded: 100 flushes/s), and written back many at" in told
 
 
 @pytest.mark.parametrize("names", [None, "sda-8\n"])
