@@ -62,6 +62,9 @@ EXIT_COUNTS_MS: Final = 10 * EXIT_NS / MS  # of a longer request it is less than
 # state while one waits for I/O.
 RESIDENCY_NS: Final = (200_000, (1 + IOWAIT_MULTIPLIER) * EXIT_NS)
 RESIDENCY: Final = "assumed: from halt_poll_ns (KVM) to menu's performance_multiplier x that of C6"
+# What a slow virtual disk lies on may have an arm that takes the nearest request, or not.
+GAIN: Final = (-0.1, 0.5)
+GAINS: Final = "assumed: streams that disturb each other, to 1.6 times what our disk's reads gain"
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
 SETTLE_S: Final = 5
 SETTLE_FAST_S: Final = 2
@@ -397,17 +400,26 @@ def _flush(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
 def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     """Serve one request at a time, as an arm does: S = util / X, of either direction.
 
-    The direction that has most requests is near S; the other one may be anything of that order.
+    The direction that has most requests is near S; the other one may be anything of that order. One
+    that finds nobody there may take longer, by what those in the queue gain.
     """
     put = draft.sheet.put
     put(section, "servers", 1, f"{ESTIMATE}: as slow as an arm, which serves one at a time")
     service_ns = max(LATENCY_MIN_NS, round((load.device.service_ms or 0.0) * MS))
+    least, most = GAIN
+    gained = max(1.0, load.device.row.get("aqu_sz", 1.0)) ** most
     for word, direction in (("read", load.reads), ("write", load.writes)):
         law = f"{ESTIMATE}: S = util / X"
         put(section, word, format_quantity(service_ns, "time_ns"), law)
         put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
         if direction.rate_per_s >= CLASS_PER_S:
-            draft.prior(dotted(*section, word), "time_ns", service_ns, 2, 2)
+            draft.prior(dotted(*section, word), "time_ns", service_ns, 2, 2 * gained)
+    gain = dotted(*section, "queue_gain")
+    draft.priors.append(
+        PriorSpec(
+            path=gain, dim="number", distribution="uniform", low=least, high=most, source=GAINS
+        )
+    )
 
 
 def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:

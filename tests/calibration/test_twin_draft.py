@@ -105,6 +105,21 @@ def notes_of(draft: Draft) -> str:
     return "\n".join(draft.notes)
 
 
+@pytest.mark.parametrize(
+    ("device", "reads_per_s", "gains"), [("vda", 80, True), ("vda", 900, False), ("sda", 80, False)]
+)
+def test_what_a_slow_virtual_disk_lies_on_may_choose_among_those_who_wait(
+    device: str, reads_per_s: float, *, gains: bool
+) -> None:
+    """A disk of the machine's own has an arm in the model; a fast one has none."""
+    await_ms = 950 / reads_per_s
+    printed = old_row(device, r=reads_per_s, w=0, size_kib=4, await_ms=await_ms, util=95)
+    draft = draft_of(text(printed))
+    priors = {one.path: (one.low, one.high) for one in draft.priors}
+    found = priors.get(f"machine.disk.{device}.queue_gain")
+    assert found == ((-0.1, 0.5) if gains else None)
+
+
 @given(rate=st.floats(5, 5000), size_kib=st.integers(1, 64), await_ms=st.floats(0.1, 2))
 @settings(max_examples=30, deadline=None)
 def test_reads_are_a_class_of_the_recorded_rate_and_size(

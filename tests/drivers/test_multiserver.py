@@ -82,6 +82,27 @@ def test_nobody_overtakes_those_who_waited_for_it_to_wake(gaps, servers):
         last_ns = done_ns
 
 
+@given(st.floats(-1, 1), st.integers(1, 40))
+def test_of_those_that_come_together_each_gains_by_those_before_it(gain, count):
+    """The k-th takes S / k^gain, one after the other."""
+    one = station(exit_latency_ns=0, queue_gain=gain)
+    ends = [one.accept(READ, SECTORS, 0) for _ in range(count)]
+    told = sum(SERVICE_NS * number**-gain for number in range(1, count + 1))
+    assert ends[-1] == pytest.approx(told, abs=count)
+    assert ends == sorted(ends)
+    assert one.accept(READ, SECTORS, ends[-1]) == ends[-1] + SERVICE_NS
+
+
+@pytest.mark.parametrize("number", [1, 2, 8, 32])
+def test_customers_who_always_wait_are_served_as_often_as_their_number_gains(number):
+    """Each comes again at once: n are there, and a request takes S / n^gain."""
+    one, gain, count = station(exit_latency_ns=0, queue_gain=0.31), 0.31, 4000
+    waiting = [one.accept(READ, SECTORS, 0) for _ in range(number)]
+    for _ in range(count):
+        waiting.append(one.accept(READ, SECTORS, waiting.pop(0)))
+    assert waiting[-1] / count == pytest.approx(SERVICE_NS * number**-gain, rel=0.02)
+
+
 @pytest.mark.parametrize("rate_per_s", [500, 1000, 2000, 5000])
 def test_an_asked_device_sleeps_less_as_the_exceptional_first_service_has_it(rate_per_s):
     """M/G/1 with an exceptional first service (Welch, 1964).
