@@ -14,12 +14,13 @@ Left out: how many times today's load a device bears that serves many requests a
  how often it is not idle, not how full it is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
+from calibration.look.devices import VIRTUAL
 from calibration.twin.columns import figures_of
 from calibration.twin.demands import WRITE
 from calibration.twin.draft import Draft, load_words
@@ -389,6 +390,17 @@ def _pairs(answer: Answer, today: Answer) -> Iterator[tuple[Figures, Figures]]:
 
 def _bytes(run: Figures) -> float:
     return sum(value for name, value in run.items() if name.endswith("bytes_per_s"))
+
+
+def outside_limits(asked: Iterable[Answer], draft: Draft) -> str:
+    """Say of virtual disks that are asked for more that a limit of theirs was not recorded."""
+    names = [load.name for load in draft.loads if load.name.startswith(VIRTUAL)]
+    if not names or not any(one.question and one.question.load > 1 for one in asked):
+        return ""
+    return (
+        f" A limit that {' or '.join(names)} may have from outside, as a volume's IOPS and MB/s, is"
+        " in no recording below it, and in no answer."
+    )
 
 
 def limits_of(seen: Look) -> dict[str, float]:

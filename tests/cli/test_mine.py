@@ -23,6 +23,7 @@ from calibration.twin.answers import (
     Answers,
     answers_table,
     limits_of,
+    outside_limits,
     sentence,
 )
 from calibration.twin.columns import figures_of
@@ -233,6 +234,20 @@ def test_what_is_full_first_is_said_of_the_server_that_was_recorded(
     assert "All of it is served. " in said("load=5")
     assert "It holds." not in said("load=5")
     assert "full" not in said("nvme+load=5")
+
+
+@pytest.mark.parametrize(
+    ("device", "asked", "is_told"),
+    [("vda", ["load=2"], True), ("vda", ["load=0.5", "nvme"], False), ("sda", ["load=2"], False)],
+)
+def test_a_limit_that_is_set_on_a_virtual_disk_from_outside_is_in_no_recording(
+    draft: Draft, device: str, asked: list[str], *, is_told: bool
+) -> None:
+    [load] = draft.loads
+    here = replace(draft, loads=[replace(load, device=replace(load.device, name=device))])
+    questions = [read_question(text, draft) for text in asked]
+    told = outside_limits([answered(question=one, runs=[]) for one in questions], here)
+    assert (f" A limit that {device} may have from outside" in told) is is_told
 
 
 def test_what_is_full_today_is_called_so(seen: Look, draft: Draft) -> None:
