@@ -36,7 +36,6 @@ from sim.drivers.hdd import HddParams
 from sim.drivers.multiserver import MultiserverParams
 from sim.param import params_of
 from sim.scenario.calibrate import PriorSpec
-from sim.sched.cpuidle import IOWAIT_MULTIPLIER
 from sim.units import format_quantity, parse_quantity
 from sim.user.transactions import APPEND, BLOCK, RANDOM, SEQUENTIAL, TransactionsParams
 
@@ -54,14 +53,13 @@ LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles
 LATENCY_MIN_NS: Final = 10_000  # of any device
 FLUSH_WAITS: Final = 64.0  # times what a flush itself takes, at most: as many requests before it
 HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
-# What serves a device without an arm may sleep: a thread of a host, whose states are not recorded.
-EXIT_NS: Final = 290_000
-DEEPEST: Final = "assumed: none, to that of spr_cstates, C6 (drivers/idle/intel_idle.c 6.5)"
-EXIT_COUNTS_MS: Final = 10 * EXIT_NS / MS  # of a longer request it is less than a tenth
-# From what a host polls (virt/kvm/kvm_main.c) to the shortest sleep for which menu takes so deep a
-# state while one waits for I/O.
-RESIDENCY_NS: Final = (200_000, (1 + IOWAIT_MULTIPLIER) * EXIT_NS)
-RESIDENCY: Final = "assumed: from halt_poll_ns (KVM) to menu's performance_multiplier x that of C6"
+# What serves a virtual disk is a thread of a host, that sleeps when nothing is asked, and whose
+# caches others fill meanwhile.
+REFILL_NS: Final = 290_000
+REFILL: Final = "assumed: none, to the exit latency of C6 of spr_cstates (intel_idle.c 6.5)"
+REFILL_COUNTS_MS: Final = 10 * REFILL_NS / MS  # of a longer request it is less than a tenth
+LIFE_NS: Final = (350_000, 11_000_000)
+LIFE: Final = "assumed: others read 3 GB/s through 1 MiB to 32 MiB of cache"
 # What a slow virtual disk lies on may have an arm that takes the nearest request, or not.
 GAIN: Final = (-0.1, 0.5)
 GAINS: Final = "assumed: streams that disturb each other, to 1.6 times what our disk's reads gain"
@@ -354,30 +352,34 @@ def _device(draft: Draft, load: Load) -> None:
         for word, direction in (("read", load.reads), ("write", load.writes)):
             _direction(draft, section, word, direction.size_bytes, direction.await_ms)
     _flush(draft, load, section)
-    _asleep(draft, load, section)
+    _forgets(draft, load, section)
 
 
-def _asleep(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
-    """Fit how deep what serves a device sleeps, if its requests are so short that it counts.
+def _forgets(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
+    """Fit what serves a device loses while it is idle, if its requests are so short that it counts.
 
     One load does not tell it from the time of a request. So it is mostly the prior's, and twice the
     load is answered with both.
     """
     known = (load.reads.await_ms, load.writes.await_ms)
-    if min((one for one in known if one), default=math.inf) > EXIT_COUNTS_MS:
+    if min((one for one in known if one), default=math.inf) > REFILL_COUNTS_MS:
         return
-    exits = dotted(*section, "exit_latency")
+    refill = dotted(*section, "refill")
     draft.priors.append(
         PriorSpec(
-            path=exits, dim="time_ns", distribution="uniform", low=0, high=EXIT_NS, source=DEEPEST
+            path=refill,
+            dim="time_ns",
+            distribution="uniform",
+            low=0,
+            high=REFILL_NS,
+            source=REFILL,
         )
     )
     draft.notes.append(
-        f"{load.name}: what serves it may sleep between requests, and then answers later; how deep,"
-        " one load does not tell, so that the interval of another one holds both"
+        f"{load.name}: after a pause it may answer later, for what serves it sleeps and forgets;"
+        " how much, one load does not tell, so that the interval of another one holds both"
     )
-    least, most = RESIDENCY_NS
-    draft.prior_between(dotted(*section, "target_residency"), "time_ns", least, most, RESIDENCY)
+    draft.prior_between(dotted(*section, "cache_life"), "time_ns", *LIFE_NS, LIFE)
 
 
 def _flush(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
@@ -495,11 +497,15 @@ def _transfer(
 
 
 def draw_others(draft: Draft) -> None:
-    """Note the open streams as the fewest programs that could make them, each waiting for answers.
+    """Note what a larger load may be as well, which the recording does not tell.
 
+    Open streams may be the fewest programs that could make them, each waiting for answers.
     A recording below saturation does not tell a stream from programs: X comes from n = X (R + C)
     programs that never pause, R the response and C the CPU time of a transaction, or from more that
     pause; with many they are a stream. The two differ where a program has hardly a pause.
+
+    Pages that are written back many at a time may be twice as many at twice the load, or no more: a
+    page that is changed again before is written once.
     """
     for load in draft.loads:
         for one in load.classes:
@@ -510,6 +516,12 @@ def draw_others(draft: Draft) -> None:
                 and one.rate_per_s >= SEEN_PER_S
             ):
                 draft.others += _as_programs(draft, load, one, section)
+            elif one.kind == WRITE and one.at_once > 1 and not one.is_large:
+                draft.others.append(f"{dotted(*section, 'load_scale')}=1")
+                draft.notes.append(
+                    f"{load.name}: at a larger load as many pages may be written back as today, for"
+                    " those that are changed again before are written once; or more in proportion"
+                )
 
 
 def _as_programs(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> list[str]:

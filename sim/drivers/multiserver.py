@@ -5,10 +5,11 @@ is free first. It holds that server for a log-normal time with the given mean, a
 So the device is known from the outside only. It stands for an SSD, a RAID controller or a network
 volume of which a recording has the times and no data sheet has the parts.
 
-What answers for a virtual disk is a thread of its host, and for a network volume another host. Its
-CPU sleeps when there is nothing to do. A request that finds nothing under way, and nothing for
-`target_residency` before, waits for `exit_latency` until it is served: these two are of a CPU's
-idle state (C-state), whose names they have. So a device that is asked more often answers sooner.
+What answers for a virtual disk is a thread of its host, and for a network volume another host. When
+there is nothing to do, its CPU sleeps, and what others do there replaces what its caches held of
+the way to the disk. A request that finds nothing under way for a time t waits for refill (1 -
+e^(-t / cache_life)) until it is served: sim/sched/caches.py has the law. So a device that is asked
+more often answers sooner.
 
 What lies behind a slow virtual disk may have an arm that takes the nearest request, or finds what
 it wants side by side: the more wait, the less a request takes. With n in the station, the one that
@@ -18,19 +19,18 @@ queue, 2.2 to 2.3 times with 32: the gain is 0.23 to 0.31. In the order in which
 where streams call the arm away from each other's places it is less.
 
 Hand estimate: c servers of S seconds serve c / S requests a second; one request at a time takes S.
-By hand, 1000 reads a second that come by chance, one server, S = 70 us, C6 of a Skylake server (133
-us, entered for 600 us or more): exp(-0.6) = 0.55 of the idle times are as long. So the first read
-after an idle time takes 70 + 73 us on average. It is (1 - 0.07) / (1 - 0.07 + 0.143) = 0.87 of all
-(an M/G/1 queue whose first service is exceptional): a read takes 70 + 64 us, of 2000 a second 70 +
-32 us, of 500 a second 70 + 91 us, and what it waits for others.
-Linux counterpart: none; what answers behind a driver. Of its sleep: drivers/idle/intel_idle.c and
-virt/kvm/kvm_main.c (halt_poll_ns) of the host.
+By hand, X = 1000 reads a second that come by chance, one server, S = 70 us, a refill of 230 us and
+a life of 4.5 ms, as measured on a guest of KVM: an idle time is 1 / X on average, so that the first
+read after it takes 230 / (1 + X 4.5 ms) = 42 us more. It is (1 - 0.07) / (1 - 0.07 + 0.112) = 0.89
+of all (an M/G/1 queue whose first service is exceptional): a read takes 70 + 37 us, of 2000 a
+second 70 + 18 us, of 500 a second 70 + 67 us, and what it waits for others.
+Linux counterpart: none; what answers behind a driver: drivers/vhost/blk.c, or a program as QEMU.
 Invariants: a flush ends after all that came before it, and whatever comes later is served after the
-flush; every request ends once; without an exit latency nothing depends on how long the device was
-idle; with a gain of 0 nothing depends on how many there are.
+flush; every request ends once; without a refill nothing depends on how long the device was idle;
+with a gain of 0 nothing depends on how many there are.
 Left out: an order by place (nothing has a place; of its effect there is the gain), write caches,
-discards, limits of a rate (`ebs`), interference of reads and writes (`ssd`); several states of
-sleep, and how the host's governor chooses among them; what else keeps the host awake.
+discards, limits of a rate (`ebs`), interference of reads and writes (`ssd`); idle states of the
+host's CPU, each with a step; what else runs on the host.
 """
 
 from collections.abc import Callable
@@ -45,6 +45,7 @@ from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.param import param
 from sim.registry import register
+from sim.sched.caches import lost
 from sim.units import NS_PER_S
 
 _MEASURED: Final = "assumed: a small SATA SSD; a scenario says what was measured"
@@ -86,19 +87,19 @@ class MultiserverParams:
         doc="transfer of a server, writing; 0 = no limit",
         key="write_rate",
     )
-    exit_latency_ns: int = param(
+    refill_ns: int = param(
         0,
         dim="time_ns",
         minimum=0,
-        source="assumed: what serves the device does not sleep",
-        doc="longer wait of a request that finds what serves the device asleep",
+        source="assumed: what serves the device loses nothing while it is idle",
+        doc="longer wait of a request that finds the device idle for long",
     )
-    target_residency_ns: int = param(
-        "600 us",
+    cache_life_ns: int = param(
+        "5 ms",
         dim="time_ns",
-        minimum=0,
-        source="drivers/idle/intel_idle.c 5.4: skx_cstates, C6",
-        doc="idle time after which what serves the device sleeps",
+        minimum=1_000,
+        source="assumed: others that share 16 MiB of cache read 3 GB/s",
+        doc="idle time after which 63 % of the refill is due",
     )
     queue_gain: float = param(
         0.0,
@@ -135,10 +136,10 @@ class Station:
         self._gain = params.queue_gain
         self._share = 1.0  # of a latency that is left for the request that comes now
         self._ends_ns: list[int] = []  # of those there, a heap; kept if something is gained
-        self._exit_ns = params.exit_latency_ns
-        self._residency_ns = params.target_residency_ns
+        self._refill_ns = params.refill_ns
+        self._life_ns = params.cache_life_ns
         self._last_ns = 0  # when the last request will be done, or was
-        self._awake_ns = 0  # since when what serves it is awake, if it is
+        self._ready_ns = 0  # when what serves it has what it needs
 
     def attach(self, uniform: Callable[[], float]) -> None:
         """Learn chance, as uniform numbers from 0 to 1; called once."""
@@ -146,9 +147,10 @@ class Station:
 
     def accept(self, op: int, sectors: int, now_ns: int) -> int:
         """Take a request in; return when it will be done."""
-        if now_ns - self._last_ns >= self._residency_ns:
-            self._awake_ns = now_ns + self._exit_ns
-        start_ns = max(now_ns, self._awake_ns)
+        idle_ns = now_ns - self._last_ns
+        if self._refill_ns and idle_ns > 0:
+            self._ready_ns = now_ns + lost(self._refill_ns, idle_ns, self._life_ns)
+        start_ns = max(now_ns, self._ready_ns)
         if op == FLUSH:
             done_ns = max(start_ns, self._last_ns) + self._flush_ns
             self._free_ns = [done_ns] * len(self._free_ns)

@@ -43,7 +43,12 @@ class CachedPath:
         self._ran_ns[cpu] = now_ns
         if ran_ns < 0:
             return self._refill_ns
-        return int(-self._refill_ns * expm1((ran_ns - now_ns) / self._life_ns))
+        return lost(self._refill_ns, now_ns - ran_ns, self._life_ns)
+
+
+def lost(refill_ns: int, idle_ns: int, life_ns: int) -> int:
+    """Return the part of a refill that is due after an idle time, ns."""
+    return int(-refill_ns * expm1(-idle_ns / life_ns))
 
 
 def cached_path(refill_ns: int, life_ns: int) -> CachedPath | None:

@@ -291,15 +291,15 @@ def test_every_parameter_of_a_draft_has_a_source_that_says_what_it_is() -> None:
     assert {prior.path for prior in draft.priors} <= paths
 
 
-@pytest.mark.parametrize(("await_ms", "sleeps"), [(0.1, True), (2.8, True), (3.0, False)])
-def test_what_serves_a_device_may_sleep_if_that_counts(await_ms: float, sleeps: bool) -> None:
-    """By hand: C6 of Sapphire Rapids takes 0.29 ms, a tenth of 2.9 ms."""
+@pytest.mark.parametrize(("await_ms", "counts"), [(0.1, True), (2.8, True), (3.0, False)])
+def test_what_serves_a_device_may_forget_if_that_counts(await_ms: float, counts: bool) -> None:
+    """By hand: to leave C6 of Sapphire Rapids takes 0.29 ms, a tenth of 2.9 ms."""
     row = old_row("vda", r=90, w=0, size_kib=8, await_ms=await_ms, util=9 * await_ms)
     priors = {one.path.rpartition(".")[2]: one for one in draft_of(text(row)).priors}
-    assert ("exit_latency" in priors) == ("target_residency" in priors) == sleeps
-    if sleeps:
-        assert (priors["exit_latency"].low, priors["exit_latency"].high) == (0, 290_000)
-        assert priors["target_residency"].high == 11 * 290_000
+    assert ("refill" in priors) == ("cache_life" in priors) == counts
+    if counts:
+        assert (priors["refill"].low, priors["refill"].high) == (0, 290_000)
+        assert (priors["cache_life"].low, priors["cache_life"].high) == (350_000, 11_000_000)
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,13 @@ def test_what_is_no_burst_beside_fsyncs_is_taken_as_before(dirty_kib: int, *, sh
     assert set(found) == {SYNC}
 
 
+def test_at_a_larger_load_a_checkpoint_may_write_as_much_as_today() -> None:
+    """A page that was changed twice is written once."""
+    _, draft = checkpointed(100, 3, 20)
+    assert "process.sda-writes.load_scale=1" in draft.others
+    assert "written back as today" in notes_of(draft)
+
+
 def test_a_twin_says_who_writes_in_bursts() -> None:
     _, draft = checkpointed(100, 3, 20)
     [told] = writers_told(draft)

@@ -1,4 +1,4 @@
-"""A station of servers: parallel service, flushes, and what serves it that sleeps."""
+"""A station of servers: parallel service, flushes, and what serves it that forgets."""
 
 import random
 from math import exp
@@ -13,8 +13,8 @@ from sim.drivers.multiserver import MultiserverParams, Station
 US = 1000
 SECTORS = 8
 SERVICE_NS = 70 * US
-EXIT_NS = 133 * US
-RESIDENCY_NS = 600 * US
+REFILL_NS = 230 * US
+LIFE_NS = 4500 * US
 
 
 def station(**changes) -> Station:
@@ -26,52 +26,55 @@ def station(**changes) -> Station:
         "sigma": 0.0,
         "read_rate_bytes_per_s": 0.0,
         "write_rate_bytes_per_s": 0.0,
-        "exit_latency_ns": EXIT_NS,
-        "target_residency_ns": RESIDENCY_NS,
+        "refill_ns": REFILL_NS,
+        "cache_life_ns": LIFE_NS,
     }
     found = Station(MultiserverParams(**(told | changes)))
     found.attach(random.Random(1).random)
     return found
 
 
+def due(idle_ns):
+    return REFILL_NS * (1 - exp(-idle_ns / LIFE_NS))
+
+
 @pytest.mark.parametrize("op", [READ, WRITE])
-def test_a_request_after_a_long_idle_time_wakes_what_serves_it(op):
+@pytest.mark.parametrize("idle_ns", [100 * US, 1_000 * US, 4_500 * US, 50_000 * US])
+def test_a_request_takes_longer_the_longer_nothing_was_under_way(op, idle_ns):
     one = station()
-    begin_ns = 10_000 * US
-    first = one.accept(op, SECTORS, begin_ns)
-    assert first == begin_ns + EXIT_NS + SERVICE_NS
-    soon_ns = first + RESIDENCY_NS - 1
-    second = one.accept(op, SECTORS, soon_ns)
-    assert second == soon_ns + SERVICE_NS
-    late_ns = second + RESIDENCY_NS
-    assert one.accept(op, SECTORS, late_ns) == late_ns + EXIT_NS + SERVICE_NS
+    last = one.accept(op, SECTORS, 10_000 * US)
+    now_ns = last + idle_ns
+    assert one.accept(op, SECTORS, now_ns) == pytest.approx(
+        now_ns + due(idle_ns) + SERVICE_NS, abs=1
+    )
 
 
-def test_those_that_come_while_it_wakes_wait_with_the_first():
+def test_those_that_come_meanwhile_wait_with_the_first():
     one = station(servers=2)
     begin_ns = 10_000 * US
     ends = [one.accept(READ, SECTORS, begin_ns), one.accept(READ, SECTORS, begin_ns + 10)]
-    assert ends == [begin_ns + EXIT_NS + SERVICE_NS] * 2
+    assert ends[0] == ends[1] == pytest.approx(begin_ns + due(begin_ns) + SERVICE_NS, abs=1)
 
 
-def test_a_flush_wakes_it_too():
+def test_a_flush_waits_for_it_too():
     one = station(flush_ns=20 * US)
-    assert one.accept(FLUSH, 0, 10_000 * US) == 10_000 * US + EXIT_NS + 20 * US
+    told = 10_000 * US + due(10_000 * US) + 20 * US
+    assert one.accept(FLUSH, 0, 10_000 * US) == pytest.approx(told, abs=1)
 
 
 @given(st.lists(st.integers(0, 3_000 * US), min_size=1, max_size=30), st.integers(1, 4))
-def test_without_an_exit_latency_idle_time_changes_nothing(gaps, servers):
-    """Neither with one after an idle time that never comes."""
-    awake = station(servers=servers, exit_latency_ns=0)
-    never = station(servers=servers, target_residency_ns=10**15)
+def test_without_a_refill_idle_time_changes_nothing(gaps, servers):
+    """Neither with a life that is far longer."""
+    none = station(servers=servers, refill_ns=0)
+    never = station(servers=servers, cache_life_ns=10**18)
     now_ns = 0
     for gap_ns in gaps:
         now_ns += gap_ns
-        assert awake.accept(READ, SECTORS, now_ns) == never.accept(READ, SECTORS, now_ns)
+        assert none.accept(READ, SECTORS, now_ns) == never.accept(READ, SECTORS, now_ns)
 
 
 @given(st.lists(st.integers(0, 3_000 * US), min_size=1, max_size=30), st.integers(1, 4))
-def test_nobody_overtakes_those_who_waited_for_it_to_wake(gaps, servers):
+def test_nobody_overtakes_those_who_waited_with_the_first(gaps, servers):
     """All have one service time: they end in the order in which they came, none before it."""
     one = station(servers=servers)
     now_ns, last_ns = 0, 0
@@ -85,7 +88,7 @@ def test_nobody_overtakes_those_who_waited_for_it_to_wake(gaps, servers):
 @given(st.floats(-1, 1), st.integers(1, 40))
 def test_of_those_that_come_together_each_gains_by_those_before_it(gain, count):
     """The k-th takes S / k^gain, one after the other."""
-    one = station(exit_latency_ns=0, queue_gain=gain)
+    one = station(refill_ns=0, queue_gain=gain)
     ends = [one.accept(READ, SECTORS, 0) for _ in range(count)]
     told = sum(SERVICE_NS * number**-gain for number in range(1, count + 1))
     assert ends[-1] == pytest.approx(told, abs=count)
@@ -96,7 +99,7 @@ def test_of_those_that_come_together_each_gains_by_those_before_it(gain, count):
 @pytest.mark.parametrize("number", [1, 2, 8, 32])
 def test_customers_who_always_wait_are_served_as_often_as_their_number_gains(number):
     """Each comes again at once: n are there, and a request takes S / n^gain."""
-    one, gain, count = station(exit_latency_ns=0, queue_gain=0.31), 0.31, 4000
+    one, gain, count = station(refill_ns=0, queue_gain=0.31), 0.31, 4000
     waiting = [one.accept(READ, SECTORS, 0) for _ in range(number)]
     for _ in range(count):
         waiting.append(one.accept(READ, SECTORS, waiting.pop(0)))
@@ -104,19 +107,21 @@ def test_customers_who_always_wait_are_served_as_often_as_their_number_gains(num
 
 
 @pytest.mark.parametrize("rate_per_s", [500, 1000, 2000, 5000])
-def test_an_asked_device_sleeps_less_as_the_exceptional_first_service_has_it(rate_per_s):
+def test_an_asked_device_answers_sooner_as_the_exceptional_first_service_has_it(rate_per_s):
     """M/G/1 with an exceptional first service (Welch, 1964).
 
     With moments b, b2 of a service and b1, b12 of a first one, r the rate, all in ns: a request
     waits for r (b12 - b2) / (2 (1 - r (b - b1))) + r b2 / (2 (1 - r b)); a share (1 - r b) / (1 - r
-    (b - b1)) is first.
+    (b - b1)) is first. With a = r life an idle time leaves e^(-t / life): a / (1 + a) on average,
+    a / (2 + a) its square.
     """
     rate = rate_per_s / 1e9
-    woken = exp(-rate * RESIDENCY_NS)
+    a = rate * LIFE_NS
+    more = REFILL_NS / (1 + a)
+    more2 = REFILL_NS**2 * (1 - 2 * a / (1 + a) + a / (2 + a))
     b, b2 = SERVICE_NS, SERVICE_NS**2
-    slow = SERVICE_NS + EXIT_NS
-    b1 = b + woken * EXIT_NS
-    b12 = (1 - woken) * b2 + woken * slow**2
+    b1 = b + more
+    b12 = b2 + 2 * b * more + more2
     idle = (1 - rate * b) / (1 - rate * b + rate * b1)
     delay = rate * (b12 - b2) / (2 * (1 - rate * (b - b1))) + rate * b2 / (2 * (1 - rate * b))
     told = idle * b1 + (1 - idle) * b + delay

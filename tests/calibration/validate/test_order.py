@@ -23,8 +23,6 @@ AWAIT = "await ms"
 # (pair, figure): by how many per cent XFS is above ext4 in the recordings (negative: below it). The
 # twin says the opposite, or nothing.
 WRONG = {
-    # As far apart as equal runs are.
-    ("etcd-{}-hdd7200_wc", "etcd sync p99 ms"): 6,
     # docs/validation.md, "Readers and writers of one file in memory".
     ("onefile-r4w4-{}-ssd4", "readers read p99 ms"): -43,
     ("onefile-r4w4-{}-ssd4", "writers write p99 ms"): -60,
