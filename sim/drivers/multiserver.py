@@ -159,8 +159,8 @@ class Station:
                 self._share = self._gained(now_ns)
             done_ns = self.ends_ns(op, sectors, max(start_ns, self._free_ns[0]))
             heapreplace(self._free_ns, done_ns)
-        if self._gain:
-            heappush(self._ends_ns, done_ns)
+            if self._gain:
+                heappush(self._ends_ns, done_ns)
         self._last_ns = max(self._last_ns, done_ns)
         return done_ns
 
