@@ -121,6 +121,7 @@ class Kept:
                 laboratory,
                 members=min(MEMBERS, len(fit.members)),
                 seed=SEED,
+                run=self.draft.asked_run,
                 others=self.draft.others,
             )
         answers = anchored(simulated, seen, SEED)

@@ -161,20 +161,23 @@ def answers_of(
     *,
     members: int,
     seed: int,
+    run: Sequence[str] = (),
     others: Sequence[str] = (),
 ) -> Answers:
     """Simulate the first members of the ensemble, today and in every question.
 
-    The laboratory measures server_figures(). `others` are values under which every second member
-    is asked, today and then: the same load in another way, which a recording does not tell. A part
-    of the load is asked of requests that come by themselves: the others are the fewest programs
-    that wait, of which there may be no part, and with less to wait for the two hardly differ.
+    The laboratory measures server_figures(). `run` are values that all have: how long. `others` are
+    values under which every second member is asked, today and then: the same load in another way,
+    which a recording does not tell. A part of the load is asked of requests that come by
+    themselves: the others are the fewest programs that wait, of which there may be no part, and
+    with less to wait for the two hardly differ.
     """
     variants: list[Question | None] = [None, *questions]
     ways = [tuple(others) if one is None or one.load >= 1 else () for one in variants]
 
     def trials(asked: Question | None, way: tuple[str, ...]) -> list[Trial]:
-        return [_trial(asked, fit, scenario, m, seed, way if m % 2 else ()) for m in range(members)]
+        values = [(*way, *run) if m % 2 else tuple(run) for m in range(members)]
+        return [_trial(asked, fit, scenario, m, seed, one) for m, one in enumerate(values)]
 
     wanted = [
         (trials(asked, way), trials(None, way)) for asked, way in zip(variants, ways, strict=True)

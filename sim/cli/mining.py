@@ -160,6 +160,7 @@ def mine(
             laboratory,
             members=number,
             seed=seed,
+            run=draft.asked_run,
             others=draft.others,
         )
     answers = anchored(simulated, seen, seed)

@@ -99,6 +99,22 @@ def test_a_part_of_the_load_is_asked_of_requests_that_come_by_themselves() -> No
     assert [one[READS] for one in half.before] == [100, 100]
 
 
+def test_all_runs_of_an_answer_are_of_one_length() -> None:
+    asked = [Question(name="", words="", sets=("x=2",), load=2.0)]
+    seen: list[Trial] = []
+
+    class Noted(Laboratory):
+        def load(self, trial: Trial) -> float:
+            seen.append(trial)
+            return super().load(trial)
+
+    laboratory = cast("RealLaboratory", Noted())
+    told = {"members": 2, "seed": 1, "run": ["run.duration=30 s"], "others": ["waits"]}
+    answers_of(asked, FIT, "twin.toml", laboratory, **told)
+    assert len(seen) == 4
+    assert {"run.duration=30 s"} == set.intersection(*(set(one.sets) for one in seen))
+
+
 def test_four_times_the_load_is_trusted_to_twice_as_little() -> None:
     def width(load: float) -> float:
         one = asked({AWAIT: 2}, {AWAIT: 3}, load=load).asked[0].summary(AWAIT)

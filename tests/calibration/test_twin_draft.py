@@ -291,6 +291,24 @@ def test_every_parameter_of_a_draft_has_a_source_that_says_what_it_is() -> None:
     assert {prior.path for prior in draft.priors} <= paths
 
 
+@pytest.mark.parametrize(
+    ("util", "reads_per_s", "measured_s"),
+    [
+        (4, 400, 25),  # a second of 4 % in 25 s
+        (0.4, 4, 60),  # no longer than a minute
+        (4, 5000, 6),  # nor with more requests than a fit's bursts have: the fit's own length
+        (90, 90, 28),
+    ],
+)
+def test_a_device_is_busy_for_a_second_in_the_runs_of_an_answer(
+    util: float, reads_per_s: float, measured_s: float
+) -> None:
+    await_ms = 10 * util / reads_per_s
+    row = old_row("vda", r=reads_per_s, w=0, size_kib=8, await_ms=await_ms, util=util)
+    draft = draft_of(text(row))
+    assert draft.asked_run == (f"run.duration={draft.settle_s + measured_s} s",)
+
+
 @pytest.mark.parametrize(("await_ms", "counts"), [(0.1, True), (2.8, True), (3.0, False)])
 def test_what_serves_a_device_may_forget_if_that_counts(await_ms: float, counts: bool) -> None:
     """By hand: to leave C6 of Sapphire Rapids takes 0.29 ms, a tenth of 2.9 ms."""
