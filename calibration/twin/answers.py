@@ -176,8 +176,8 @@ def answers_of(
     ways = [tuple(others) if one is None or one.load >= 1 else () for one in variants]
 
     def trials(asked: Question | None, way: tuple[str, ...]) -> list[Trial]:
-        values = [(*way, *run) if m % 2 else tuple(run) for m in range(members)]
-        return [_trial(asked, fit, scenario, m, seed, one) for m, one in enumerate(values)]
+        ways_of_two = (tuple(run), (*way, *run))
+        return [_trial(asked, fit, scenario, m, seed, ways_of_two[m % 2]) for m in range(members)]
 
     wanted = [
         (trials(asked, way), trials(None, way)) for asked, way in zip(variants, ways, strict=True)

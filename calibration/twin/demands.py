@@ -588,8 +588,8 @@ def bursts_beside(
 
 def _written_back(bursts: Direction, device: DeviceLook, reason: str) -> Class:
     """Return the class of pages that somebody lets go to the device many at a time."""
-    service_ms = 10 * (device.util_pct or 0.0) / device.rate_per_s
-    at_once = max(BURST_MIN, _number_of(bursts, service_ms))
+    assert device.service_ms
+    at_once = max(BURST_MIN, _number_of(bursts, device.service_ms))
     return Class(
         kind=WRITE,
         rate_per_s=bursts.rate_per_s / at_once,

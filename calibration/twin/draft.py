@@ -147,9 +147,18 @@ class Draft:
         low, high = max(low, least), min(high, most)
         if high < WIDTH_MIN * low:
             low, high = max(least, min(low, most / WIDTH_MIN)), min(most, WIDTH_MIN * low)
+        self._prior("log-uniform", path, dim, low, high, source)
+
+    def flat_prior(self, path: str, dim: str, low: float, high: float, source: str) -> None:
+        """Add a parameter to fit that may be 0 or less: flat as it is."""
+        self._prior("uniform", path, dim, low, high, source)
+
+    def _prior(
+        self, distribution: str, path: str, dim: str, low: float, high: float, source: str
+    ) -> None:
         self.priors.append(
             PriorSpec(
-                path=path, dim=dim, distribution="log-uniform", low=low, high=high, source=source
+                path=path, dim=dim, distribution=distribution, low=low, high=high, source=source
             )
         )
 
@@ -381,17 +390,7 @@ def _forgets(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     known = (load.reads.await_ms, load.writes.await_ms)
     if min((one for one in known if one), default=math.inf) > REFILL_COUNTS_MS:
         return
-    refill = dotted(*section, "refill")
-    draft.priors.append(
-        PriorSpec(
-            path=refill,
-            dim="time_ns",
-            distribution="uniform",
-            low=0,
-            high=REFILL_NS,
-            source=REFILL,
-        )
-    )
+    draft.flat_prior(dotted(*section, "refill"), "time_ns", 0, REFILL_NS, REFILL)
     draft.notes.append(
         f"{load.name}: after a pause it may answer later, for what serves it sleeps and forgets;"
         " how much, one load does not tell, so that the interval of another one holds both"
@@ -433,12 +432,7 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
         if direction.rate_per_s >= CLASS_PER_S:
             draft.prior(dotted(*section, word), "time_ns", service_ns, 2, 2 * gained)
-    gain = dotted(*section, "queue_gain")
-    draft.priors.append(
-        PriorSpec(
-            path=gain, dim="number", distribution="uniform", low=least, high=most, source=GAINS
-        )
-    )
+    draft.flat_prior(dotted(*section, "queue_gain"), "number", least, most, GAINS)
 
 
 def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
@@ -459,10 +453,7 @@ def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         _latency(draft, section, "write", load.device.service_ms or 0.0, (4, 4))
     await_ms = load.reads.await_ms
     if await_ms and load.reads.size_bytes < LARGE_BYTES:
-        alone = max(LATENCY_MIN_NS, round(await_ms * MS / HIDDEN))
-        draft.sheet.put(section, "read", format_quantity(alone, "time_ns"), ESTIMATE)
-        draft.sheet.put(section, "read_rate", "0 B/s", "assumed: latency alone, transfer included")
-        draft.prior(dotted(*section, "read"), "time_ns", alone, HIDDEN, HIDDEN)
+        _latency(draft, section, "read", await_ms / HIDDEN, (HIDDEN, HIDDEN))
     else:
         _direction(draft, section, "read", load.reads.size_bytes, await_ms)
 

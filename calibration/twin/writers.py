@@ -91,12 +91,12 @@ def evidence_of(
 
     Writes of fsyncs, if some are known, are not asked about. Beside them a queue tells nothing.
     """
+    kernel = source.facts.get("kernel", "")
     found = [
+        *(() if fsyncs_per_s else _by_the_queue(device, writes_per_s, kernel)),
         *_by_the_age(writes_per_s * write_bytes, source),
         *_by_the_rhythm(device, writes_per_s, used, fsyncs_per_s),
     ]
-    if not fsyncs_per_s:
-        found += _by_the_queue(device, writes_per_s, source.facts.get("kernel", ""))
     return min(found, key=lambda one: one.most, default=None)
 
 
