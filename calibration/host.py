@@ -90,6 +90,12 @@ class Host:
     unread: tuple[str, ...] = ()  # lines that say something else than they should
     costs: Mapping[str, float] = field(default_factory=dict)  # costs.txt, by name; ns
 
+    def has_journal(self, mount: Mount) -> bool:
+        """Return whether a mounted file system is known to be an ext3 or ext4 with a journal."""
+        if mount.type == "ext4":
+            return self.journals is not None and not self.lacks_journal(mount)
+        return mount.type == "ext3"
+
     def lacks_journal(self, mount: Mount) -> bool:
         """Return whether a mounted file system is an ext4 without a journal, as far as is known.
 

@@ -123,6 +123,7 @@ class Kept:
                 seed=SEED,
                 run=self.draft.asked_run,
                 others=self.draft.others,
+                kept=self.draft.kept,
             )
         answers = anchored(simulated, seen, SEED)
         [one] = answers.asked

@@ -15,7 +15,7 @@ Left out: single CPUs, but for counting them; partitions whose disk is there: it
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
@@ -67,14 +67,20 @@ def intervals_of(recordings: Sequence[Recording]) -> list[Interval]:
     return []
 
 
-def with_busy_time(intervals: Sequence[Interval]) -> list[Interval]:
+def with_busy_time(intervals: Sequence[Interval], names: Collection[str]) -> list[Interval]:
     """Return the intervals with util no larger than X await: nothing is busy without a request.
 
-    Of kernels that count a whole jiffy for a request however short it is. What was printed stays
-    in each row as COUNTED.
+    Of the devices `names`, whose kernel counted more jiffies than they were busy for. What was
+    printed stays in each row as COUNTED.
     """
     return [
-        replace(one, devices={name: _with_busy_time(row) for name, row in one.devices.items()})
+        replace(
+            one,
+            devices={
+                name: _with_busy_time(row) if name in names else row
+                for name, row in one.devices.items()
+            },
+        )
         for one in intervals
     ]
 

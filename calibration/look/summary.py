@@ -16,8 +16,8 @@ from calibration.look.bottleneck import Seen, Verdict, bottleneck
 from calibration.look.checks import (
     Checked,
     Finding,
-    counts_whole_jiffies,
     laws_of,
+    overcounted,
     release,
     run_checks,
 )
@@ -104,9 +104,7 @@ def look(
     if not intervals:
         raise NothingToLookAt(source.name, _why_nothing(source))
     checked = Checked(intervals=intervals, kernel=release(source.facts.get("kernel")))
-    used = _used(source, intervals)
-    if counts_whole_jiffies(checked):
-        used = with_busy_time(used)
+    used = with_busy_time(_used(source, intervals), overcounted(checked))
     blocks = source.host.devices if source.host is not None else {}
     devices = look_at_devices(used, blocks)
     cpu = _cpus(source, used, devices)

@@ -163,6 +163,7 @@ def answers_of(
     seed: int,
     run: Sequence[str] = (),
     others: Sequence[str] = (),
+    kept: Sequence[str] = (),
 ) -> Answers:
     """Simulate the first members of the ensemble, today and in every question.
 
@@ -170,10 +171,12 @@ def answers_of(
     values under which every second member is asked, today and then: the same load in another way,
     which a recording does not tell. A part of the load is asked of requests that come by
     themselves: the others are the fewest programs that wait, of which there may be no part, and
-    with less to wait for the two hardly differ.
+    with less to wait for the two hardly differ. What may be `kept` as it is today, whatever the
+    load, is kept by the same members.
     """
     variants: list[Question | None] = [None, *questions]
-    ways = [tuple(others) if one is None or one.load >= 1 else () for one in variants]
+    waiting = [tuple(others) if one is None or one.load >= 1 else () for one in variants]
+    ways = [(*way, *kept) for way in waiting]
 
     def trials(asked: Question | None, way: tuple[str, ...]) -> list[Trial]:
         ways_of_two = (tuple(run), (*way, *run))
@@ -186,7 +189,7 @@ def answers_of(
     laboratory.planned = len(once)
     figures = dict(zip(once, laboratory.figures(once), strict=True))
     found = []
-    for asked, way, parts in zip(variants, ways, wanted, strict=True):
+    for asked, way, parts in zip(variants, waiting, wanted, strict=True):
         then, now = ([figures[trial] for trial in part] for part in parts)
         found.append(
             Answer(

@@ -13,7 +13,8 @@ Estimates. Reads: rate = r/s, size = bytes read / reads. Writes that are buffere
 from w/s and what was merged. Writes that end with an fsync: a third of them, or as many as the
 flushes say (calibration/twin/commits.py); what these do not explain is buffered. On an ext4 without
 a journal there is one fsync for each flush. By hand: 420 writes/s of 3.4 KiB with 120 flushes/s are
-120 fsyncs of 3.5 requests and 12 KiB: 4 KiB have the inode, 8 KiB are data.
+120 fsyncs of 3.5 requests and 12 KiB: 4 KiB have the inode, 8 KiB are data. On an ext3 or ext4 that
+merges nothing there are no commits either: each flush is an fdatasync of blocks that are there.
 Somebody waits for writes if the device flushes more than a journal does by itself; where that is
 not known, if iowait is at least half of what one waiter causes (util / CPUs) and there are few
 reads to wait for, or if they cannot be a flusher's (calibration/twin/writers.py). Where nothing
@@ -69,15 +70,18 @@ from calibration.look.intervals import Interval, await_of, rate_of
 from calibration.look.laws import requests_in_system
 from calibration.twin.commits import (
     NO_JOURNAL,
+    OVERWRITE,
     REQUESTS,
+    Promise,
     are_waited_for,
     beside,
     commit_s,
     logs_like_xfs,
+    overwrites,
     promise_of,
     shared_max,
 )
-from calibration.twin.mounts import lacks_journal
+from calibration.twin.mounts import has_journal, lacks_journal
 from calibration.twin.writers import evidence_of
 from sim.units import two_digits
 
@@ -143,8 +147,7 @@ class Class:
     size_bytes: int
     customers: int | None
     reason: str
-    flushes: float = 0.0  # of each, if it ends with an fsync
-    is_bare: bool = False  # its flushes are of an ext4 without a journal
+    promise: Promise | None = None  # what its fsyncs leave, if it ends with one
     at_once: float = 1.0  # writes of one transaction, which reach the device together
     together: float = 1.0  # transactions that arrive together, on average
     is_counted: bool = True  # whether there cannot be more customers than are in the queue
@@ -523,10 +526,8 @@ def _fsyncs(
     customers, waiting = _customers(writes, device), waiting_tasks(seen)
     recorded = device.row.get("f_per_s", 0.0)
     alone = customers is None and (device.util_pct or 0.0) < 100 * SHARED_UTIL
-    bare = lacks_journal(device, seen)
-    promise = NO_JOURNAL if bare else promise_of(writes.rate_per_s, recorded, alone=alone)
-    flushes = promise.flushes
-    commits = recorded / flushes or writes.rate_per_s / REQUESTS
+    promise = _promise(writes, device, seen, alone=alone)
+    commits = recorded / promise.flushes or writes.rate_per_s / REQUESTS
     # A journal that is idle half of the time is shared by chance alone.
     alone = alone or (bool(recorded) and commits * commit_s(device.row) < LOG_IDLE)
     rate = commits
@@ -535,13 +536,15 @@ def _fsyncs(
         rate = max(commits, min(writes.rate_per_s - promise.requests * commits, most))
     if customers is not None:
         queued = max(customers, round(rate / commits))
-        customers = max(queued, waiting or 0) if bare else _writers(queued, waiting, device)
+        writers = _writers(queued, waiting, device)
+        customers = writers if promise.is_shared else max(queued, waiting or 0)
     explained = rate + promise.requests * commits
     bursts = bursts_beside(writes, explained, device, seen) if alone and recorded else None
     if bursts is not None:
         rest = bursts.rate_per_s
     else:
-        rest = beside(writes.rate_per_s, explained) if (alone or bare) and recorded else 0.0
+        is_known = recorded and (alone or not promise.is_shared)
+        rest = beside(writes.rate_per_s, explained) if is_known else 0.0
     left = writes.rate_per_s * writes.size_bytes - commits * promise.bytes
     # Beside large writes an fsync is taken for one of a page; else all writes have one size.
     size = PAGE if rest and writes.is_large else max(left / (rate + rest), PAGE)
@@ -551,18 +554,26 @@ def _fsyncs(
         size_bytes=_sectors(size),
         reason=reason,
         customers=customers,
-        flushes=flushes,
-        is_bare=bare,
+        promise=promise,
         is_counted=waiting is not None,
     )
     of_rest = (left - rate * size) / rest if rest else 0.0
     if of_rest < PAGE / 2:  # Nobody writes back less than a page: these are the fsyncs' own.
         return (waited,)
-    why = f"estimate: more than {two_digits(flushes * commits)} flushes/s explain"
+    why = f"estimate: more than {two_digits(promise.flushes * commits)} flushes/s explain"
     if bursts is not None:
         return waited, _written_back(replace(bursts, size_bytes=_sectors(of_rest)), device, why)
     others = replace(writes, rate_per_s=rest, size_bytes=_sectors(max(of_rest, PAGE)))
     return waited, _not_waited_for(others, reads, device, why, seen)
+
+
+def _promise(writes: Direction, device: DeviceLook, seen: Look, *, alone: bool) -> Promise:
+    """Return what an fsync leaves on a device, by its file system if that was recorded."""
+    if lacks_journal(device, seen):
+        return NO_JOURNAL
+    if has_journal(device, seen) and overwrites(device.row):
+        return OVERWRITE
+    return promise_of(writes.rate_per_s, device.row.get("f_per_s", 0.0), alone=alone)
 
 
 def bursts_beside(

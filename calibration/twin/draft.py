@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from calibration.twin.cache import Cache
-from calibration.twin.commits import COMMIT, NO_JOURNAL, commit_s
+from calibration.twin.commits import COMMIT, OVERWRITE, SINGLE_FLUSH, commit_s
 from calibration.twin.demands import (
     CLASS_PER_S,
     DIRECT,
@@ -83,6 +83,7 @@ WHOLE: Final = 0.5  # of the longest request; recorded ones that are shorter did
 WORKING_SET_BYTES: Final = 8 * 2**30
 WORKING_SET_MIN_BYTES: Final = 2**30
 FILE_BYTES_MAX: Final = 2 * 10**12  # ext3's files end at 2 TiB
+SEGMENT: Final = "16 MiB"  # PostgreSQL: wal_segment_size
 APPENDED_S: Final = 500  # of appending at the recorded rate: a run at thrice of it
 FILLED: Final = 0.9  # of a disk, at most: the rest is its file system's own
 # The last key of what is fitted -> the least and the most that its component takes.
@@ -108,6 +109,7 @@ class Draft:
     streams: list[str] = field(default_factory=list)  # processes that carry transactions
     closed: list[str] = field(default_factory=list)  # those with a fixed number of customers
     others: list[str] = field(default_factory=list)  # the same load as programs that wait
+    kept: list[str] = field(default_factory=list)  # what another load may leave as it is
     cache: Cache | None = None  # what a larger one would save, if that was recorded
     memory_unknown: str = ""  # why nothing can be said of other memory
     choice: str = ""  # what else was tried, and came less near
@@ -287,18 +289,22 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     if one.kind == WRITE and one.at_once == 1:
         put(section, "write_files", TURNS, "assumed: not all that is written is of one age")
         put(section, "write_turn", f"{TURN_S} s", "assumed: as often as flushers look")
-    if pattern == RANDOM:
+    if pattern == RANDOM or one.promise is OVERWRITE:
         put(
             section,
             "write_unit",
             "4 KiB",
             "assumed: whole pages; what they read was recorded as reads",
         )
-    if pattern != APPEND:
+    if one.promise is OVERWRITE:
+        put(section, "write_area", SEGMENT, "assumed: a segment of a database's log")
+    elif pattern != APPEND:
         area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
         put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
     put(section, "fsyncs", 1 if one.kind == SYNC else 0, one.reason)
-    if one.kind == SYNC and one.flushes == 1 and not one.is_bare:
+    if one.promise is OVERWRITE:
+        put(section, "datasync", True, "derived: no commit follows, or its blocks would be merged")
+    if one.promise is SINGLE_FLUSH:
         draft.server.single_flushes.add(load.name)
         why = "one flush for three writes, and nobody to share a commit with: no journal, or FUA"
         draft.server.left_out[f"{load.name} f_per_s"] = why
@@ -354,6 +360,8 @@ def _pattern(draft: Draft, load: Load, one: Class) -> tuple[str, str]:
     size = f"{one.size_bytes / 1024:.3g} KiB a write"
     if one.kind == SWAP_OUT or (one.kind == WRITE and not one.is_large):
         return RANDOM, size
+    if one.promise is OVERWRITE:
+        return SEQUENTIAL, f"{size}, over what is there, round and round"
     if one.kind == WRITE and one.size_bytes < WHOLE * longest:
         return RANDOM, f"{size}, where a request may have {longest // 1024} KiB"
     if one.rate_per_s * one.at_once * one.size_bytes * APPENDED_S > FILLED * place.size_bytes:
@@ -505,7 +513,7 @@ def _transfer(
 
 
 def draw_others(draft: Draft) -> None:
-    """Note what a larger load may be as well, which the recording does not tell.
+    """Note what another load may be as well, which the recording does not tell.
 
     Open streams may be the fewest programs that could make them, each waiting for answers.
     A recording below saturation does not tell a stream from programs: X comes from n = X (R + C)
@@ -513,7 +521,8 @@ def draw_others(draft: Draft) -> None:
     pause; with many they are a stream. The two differ where a program has hardly a pause.
 
     Pages that are written back many at a time may be twice as many at twice the load, or no more: a
-    page that is changed again before is written once.
+    page that is changed again before is written once. At half the load it is changed half as often,
+    and may be written as often as before.
     """
     for load in draft.loads:
         for one in load.classes:
@@ -525,15 +534,15 @@ def draw_others(draft: Draft) -> None:
             ):
                 draft.others += _as_programs(draft, load, one, section)
             elif one.kind == WRITE and one.at_once > 1 and not one.is_large:
-                draft.others.append(f"{dotted(*section, 'load_scale')}=1")
+                draft.kept.append(f"{dotted(*section, 'load_scale')}=1")
                 draft.notes.append(
-                    f"{load.name}: at a larger load as many pages may be written back as today, for"
-                    " those that are changed again before are written once; or more in proportion"
+                    f"{load.name}: at another load as many pages may be written back as today, for"
+                    " those that are changed again before are written once; or in proportion"
                 )
 
 
 def _as_programs(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> list[str]:
-    commit_ms = 1000 * commit_s(load.device.row, NO_JOURNAL if one.is_bare else COMMIT)
+    commit_ms = 1000 * commit_s(load.device.row, one.promise or COMMIT)
     response_ms = {READ: load.reads.await_ms, DIRECT: load.writes.await_ms}.get(one.kind, commit_ms)
     entries = draft.sheet.sections[section]
     times = [entries[key].value for key in ("user", "system") if key in entries]

@@ -22,6 +22,13 @@ def lacks_journal(device: DeviceLook, seen: Look) -> bool:
     return host.lacks_journal(mount)
 
 
+def has_journal(device: DeviceLook, seen: Look) -> bool:
+    """Return whether an ext3 or ext4 that is known to have a journal is on a device."""
+    host = seen.source.host
+    mount = mounted_on(device, volume_of(device, seen), host)
+    return host is not None and mount is not None and host.has_journal(mount)
+
+
 def volume_of(device: DeviceLook, seen: Look) -> str | None:
     """Return the volume on a device that has most of its writes, if there is one."""
     stack = next((one for one in seen.stacks if one.disk == device.name), None)

@@ -253,7 +253,8 @@ def _disk(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -
         )
     if is_overcounted(device.row):
         server.left_out[f"{device.name} util_pct"] = (
-            "jiffies counted for short requests: how long one is (HZ) is not recorded"
+            "more jiffies counted than requests were there: how long one is (HZ) is not recorded,"
+            " nor when within it they come"
         )
     _capacity(sheet, device, host, server)
     _queue(sheet, device.name, host, server)

@@ -162,6 +162,7 @@ def mine(
             seed=seed,
             run=draft.asked_run,
             others=draft.others,
+            kept=draft.kept,
         )
     answers = anchored(simulated, seen, seed)
     if json_path is not None:

@@ -217,6 +217,12 @@ class TransactionsParams:
         source="scenario",
         doc="share of the transactions that end with an fsync of what they wrote",
     )
+    datasync: bool = param(
+        False,
+        dim="bool",
+        source="scenario",
+        doc="fdatasync in place of fsync: times alone are no reason for a commit",
+    )
     writeback: float = param(
         0.0,
         dim="number",
@@ -451,7 +457,7 @@ class _Worker:
         for _ in range(writes):
             yield from self._write(fd)
         if writes and self._draw_number(params.fsyncs):
-            yield from sys.fsync(fd)
+            yield from sys.fdatasync(fd) if params.datasync else sys.fsync(fd)
         if writes and self._draw_number(params.writeback):
             yield from sys.sync_file_range(fd)
 

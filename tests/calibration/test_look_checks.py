@@ -133,15 +133,41 @@ def test_util_of_short_requests_is_no_busy_time_from_5_0_to_6_9() -> None:
     assert of_disk.text == (
         "util is 40.0 % in 2 of 2 intervals where X await allows 0.8 % at most, which is used"
     )
-    assert [f.check for f in findings(SHORT, kernel=(6, 10))] == []
-    [used] = with_busy_time([SHORT])
+    [used] = with_busy_time([SHORT], {"sda"})
     disk = device_look("sda", used.devices["sda"], None)
     assert disk.util_pct == pytest.approx(0.8) and disk.service_ms == pytest.approx(0.08)
 
 
+def in_step(util_pct: float, count: int) -> list[Interval]:
+    """Return intervals of a second with requests there for 11 % of the time, and this util."""
+    row = {"r_per_s": 550.0, "w_per_s": 0.0, "r_await_ms": 0.2, "w_await_ms": 0.0}
+    return [interval({**row, "util_pct": util_pct}, cpu_row(0.2, 0.01))] * count
+
+
+def test_requests_in_step_with_the_jiffies_are_told_from_6_10_on() -> None:
+    """As fio's `rate_iops` asks for them: every 20 ms, which is five jiffies."""
+    [told] = findings(*in_step(21.6, 120), kernel=(6, 12))
+    assert (told.check, told.severity, told.where) == ("io_ticks", "note", "sda")
+    assert told.text == (
+        "util is 21.6 % in 120 of 120 intervals where X await allows 11.0 % at most, which is used:"
+        " its requests come in step with the jiffies that util counts"
+    )
+
+
+@pytest.mark.parametrize(("util_pct", "count"), [(12.2, 120), (14.0, 5), (11.0, 1000)])
+def test_what_chance_may_count_is_not(util_pct: float, count: int) -> None:
+    """Ends of jiffies are counts: few seconds know a small util badly."""
+    assert findings(*in_step(util_pct, count), kernel=(6, 12)) == []
+
+
+def test_exact_busy_time_is_in_step_with_nothing() -> None:
+    assert [f.check for f in findings(*in_step(21.6, 120), kernel=(4, 18))] == ["response"] * 120
+
+
 @given(given=st.lists(intervals, min_size=1, max_size=4))
 def test_what_can_be_busy_time_is_left_as_it_is(given: list[Interval]) -> None:
-    for before, after in zip(given, with_busy_time(given), strict=True):
+    names = {name for one in given for name in one.devices}
+    for before, after in zip(given, with_busy_time(given, names), strict=True):
         for name, row in before.devices.items():
             assert after.devices[name]["util_pct"] == row["util_pct"]
 

@@ -99,6 +99,27 @@ def test_a_part_of_the_load_is_asked_of_requests_that_come_by_themselves() -> No
     assert [one[READS] for one in half.before] == [100, 100]
 
 
+def test_what_may_stay_as_it_is_stays_in_every_second_member_at_any_load() -> None:
+    """Programs that wait are asked of a larger load alone."""
+    asked = [Question(name="", words="", sets=(f"x={n}",), load=n) for n in (2.0, 0.5)]
+    seen: list[Trial] = []
+
+    class Noted(Laboratory):
+        def load(self, trial: Trial) -> float:
+            seen.append(trial)
+            return super().load(trial)
+
+    laboratory = cast("RealLaboratory", Noted())
+    told = {"members": 2, "seed": 1, "others": ["waits"], "kept": ["y=1"]}
+    found = answers_of(asked, FIT, "twin.toml", laboratory, **told)
+    assert {one.sets for one in seen if "x=2.0" in one.sets} == {
+        ("x=2.0",),
+        ("x=2.0", "waits", "y=1"),
+    }
+    assert {one.sets for one in seen if "x=0.5" in one.sets} == {("x=0.5",), ("x=0.5", "y=1")}
+    assert [list(one.waits) for one in found.asked] == [[False, True], []]
+
+
 def test_all_runs_of_an_answer_are_of_one_length() -> None:
     asked = [Question(name="", words="", sets=("x=2",), load=2.0)]
     seen: list[Trial] = []

@@ -13,6 +13,7 @@ from calibration.host import host_of
 from calibration.look import Look, look
 from calibration.readers import read_text
 from calibration.twin.columns import recorded_columns
+from calibration.twin.commits import SINGLE_FLUSH
 from calibration.twin.demands import READ, SYNC, WRITE, Class, NothingToTwin, loads_of
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import draw_draft
@@ -473,7 +474,7 @@ def test_one_flush_for_three_writes_and_no_queue_is_a_single_fsync() -> None:
     row = sync_row(w=103, flushes=34.5, w_await=0.4, f_await=1, util=10)
     draft = draft_of(text(row, heading=NEW, kernel="6.18.0"))
     [only] = draft.loads[0].classes
-    assert (only.rate_per_s, only.flushes) == (pytest.approx(34.5), 1)
+    assert (only.rate_per_s, only.promise) == (pytest.approx(34.5), SINGLE_FLUSH)
     assert "no journal, or FUA" in draft.server.left_out["sda f_per_s"]
 
 

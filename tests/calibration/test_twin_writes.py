@@ -15,6 +15,8 @@ from calibration.readers import read_text
 from calibration.twin.columns import recorded_columns
 from calibration.twin.commits import (
     JOURNAL_BYTES,
+    NO_JOURNAL,
+    OVERWRITE,
     OWN_FLUSHES_PER_S,
     promise_of,
     shared_max,
@@ -165,7 +167,7 @@ def test_without_a_journal_there_is_one_fsync_for_each_flush(util: float) -> Non
     )
     [load] = loads_of(seen_of(recorded, BARE))
     [waited] = load.classes
-    assert (waited.kind, waited.flushes, waited.is_bare) == (SYNC, 1.0, True)
+    assert (waited.kind, waited.promise) == (SYNC, NO_JOURNAL)
     assert waited.rate_per_s == pytest.approx(120)
     assert waited.size_bytes == pytest.approx(8192, rel=0.02)
 
@@ -258,10 +260,11 @@ def test_what_is_no_burst_beside_fsyncs_is_taken_as_before(dirty_kib: int, *, sh
     assert set(found) == {SYNC}
 
 
-def test_at_a_larger_load_a_checkpoint_may_write_as_much_as_today() -> None:
+def test_at_another_load_a_checkpoint_may_write_as_much_as_today() -> None:
     """A page that was changed twice is written once."""
     _, draft = checkpointed(100, 3, 20)
-    assert "process.sda-writes.load_scale=1" in draft.others
+    assert draft.kept == ["process.sda-writes.load_scale=1"]
+    assert not any("writes" in one for one in draft.others)
     assert "written back as today" in notes_of(draft)
 
 
@@ -276,11 +279,55 @@ def test_where_a_journal_may_be_everything_is_as_before(names: str | None) -> No
     host = {path: said for path, said in BARE.items() if path != "/proc/fs/jbd2"}
     if names is not None:
         host["/proc/fs/jbd2"] = names
-    recorded = text(row(w=360, size_kib=4, flushes=120, w_await=0.1), heading=NEW, kernel="6.18.0")
+    written = row(w=360, size_kib=4, flushes=120, w_await=0.1, merged=120)
+    recorded = text(written, heading=NEW, kernel="6.18.0")
     draft = draft_of(recorded, host)
     assert "has_journal" not in mount_of(draft)
     assert draft.server.single_flushes == {"sda"}
     assert {"data_writeback", "data_journal"} <= {one.name for one in what_ifs_of(draft)}
+
+
+JOURNALLED = {**BARE, "/proc/fs/jbd2": "sda-8\n"}
+
+
+def classes_on(mounts: dict[str, str], device: str) -> list[Class]:
+    """Return the classes of the only device, with these mounts."""
+    [load] = loads_of(seen_of(text(device, heading=NEW, kernel="6.18.0"), mounts))
+    return list(load.classes)
+
+
+def test_where_a_journal_has_nothing_to_merge_each_flush_is_an_overwrite() -> None:
+    """As a log of eight programs on a disk of 7200 rpm was recorded: 25 fdatasyncs of 8 KiB."""
+    [only] = classes_on(JOURNALLED, row(w=49.4, size_kib=4.02, flushes=24.6, merged=0.2))
+    assert (only.kind, only.promise) == (SYNC, OVERWRITE)
+    assert only.rate_per_s == pytest.approx(24.6)
+    assert only.size_bytes == pytest.approx(8.07 * KIB, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("mounts", "w", "merged"),
+    [
+        (BARE, 49.4, 0),  # without a journal an append leaves as much
+        (JOURNALLED, 49.4, 18),  # 0.7 a flush: an etcd log that grows
+        (JOURNALLED, 37, 0),  # 1.5 writes a flush are those of a commit
+        (JOURNALLED, 170, 0),  # most are no fsync's
+    ],
+)
+def test_what_may_be_a_commit_is_no_overwrite(
+    mounts: dict[str, str], w: float, merged: float
+) -> None:
+    found = classes_on(mounts, row(w=w, size_kib=4, flushes=24.6, merged=merged))
+    assert all(one.promise is not OVERWRITE for one in found)
+
+
+def test_a_twin_that_overwrites_has_a_file_that_is_there_and_syncs_its_data() -> None:
+    recorded = text(row(w=50, size_kib=4, flushes=25), heading=NEW, kernel="6.18.0")
+    draft = draft_of(recorded, JOURNALLED)
+    process = draft.sheet.sections["process", "sda-fsyncs"]
+    told = {key: process[key].value for key in ("datasync", "write_pattern", "write_unit")}
+    assert told == {"datasync": True, "write_pattern": "sequential", "write_unit": "4 KiB"}
+    assert "sda f_per_s" not in draft.server.left_out
+    load_text(draft.sheet.text(""), Path("twin.toml"))
 
 
 def costs_ns(recorded: str, host: dict[str, str]) -> dict[str, float]:

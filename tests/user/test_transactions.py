@@ -214,6 +214,32 @@ def test_an_fsync_is_a_commit_of_the_journal(share: float, commits: float) -> No
     assert journal.nr_commits / 30 == pytest.approx(commits, rel=0.25)
 
 
+@pytest.mark.parametrize(("datasync", "least", "most"), [("false", 0.8, 1.2), ("true", 0.1, 0.3)])
+def test_fdatasync_of_what_is_there_needs_no_commit(
+    datasync: str, least: float, most: float
+) -> None:
+    """An overwrite changes times alone, which ext3 notes in seconds: an fsync commits each.
+
+    After fdatasync the journal's own timer writes them, every 5 s.
+    """
+    text = closed(
+        1,
+        writes=1,
+        fsyncs=1,
+        datasync=datasync,
+        write_pattern='"sequential"',
+        write_area='"16 MiB"',
+        write_unit='"4 KiB"',
+        write_size='"8 KiB"',
+        variation='"constant"',
+        think_time='"80 ms"',
+    )
+    sets = ("machine.kernel=6.1", "machine.disk.sda.scheduler=none")
+    machine = run_for(boot(text, sets=sets), 30)
+    journal = machine.vfs.file_system_of("/").info.journal  # type: ignore[attr-defined]
+    assert least <= journal.nr_commits / 30 <= most
+
+
 def test_workers_of_one_file_share_its_commits() -> None:
     """While one waits for a commit the others write; the next commit is for all of them.
 
