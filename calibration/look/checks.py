@@ -356,7 +356,7 @@ def _is_in_step(name: str, intervals: Sequence[Interval]) -> bool:
 
 
 def _flushing(row: Row) -> float:
-    """Return how many flushes are with the device: they are in util, and in no await."""
+    """Return how many flushes are with the device: util and the queue have them, no rate does."""
     return requests_in_system(row.get("f_per_s", 0.0), row.get("f_await_ms", 0.0))
 
 

@@ -40,7 +40,9 @@ def obtain_tests(version: str) -> Path | None:
             return None
         for archive in Path(download_dir).glob("simpy-*.tar.gz"):
             with tarfile.open(archive) as tar:
-                tar.extractall(download_dir, filter="data")
+                # Python 3.11.2, which Debian 12 came with, has no filters, and looks for none.
+                tar.extraction_filter = getattr(tarfile, "data_filter", None)
+                tar.extractall(download_dir)
             os.replace(archive.with_suffix("").with_suffix(""), tree)
             return tree
     return None
