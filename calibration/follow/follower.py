@@ -36,7 +36,7 @@ LOADS: Final = 10  # of so many twins
 NOTHING: Final = 10.0  # times less than what matters
 FAIR: Final = 2.0  # times the trust, as a twin is judged
 CPUS: Final = "CPUs"
-LOOPS: Final = ("loop", "ram", "sr", "fd", "zram")
+NO_DISKS: Final = ("ram", "sr", "fd", "zram")
 ENOUGH: Final = 5  # requests of a reading whose response time says something
 TICKS_PER_S: Final = 100
 
@@ -443,8 +443,11 @@ class Follower:
 
 
 def followed(name: str) -> bool:
-    """Return whether a device is looked at: no volume on others, whose requests these have."""
-    return not name.startswith((*STACKED, *LOOPS))
+    """Return whether a device is looked at: no volume on others, whose requests these have.
+
+    A loop device is, as the twin is of it too: what it asks of its file may reach no other disk.
+    """
+    return not name.startswith((*STACKED, *NO_DISKS))
 
 
 def short(value: float) -> str:

@@ -59,6 +59,20 @@ def test_twice_the_reads_are_noticed_within_30_s_and_nothing_before(seed: int) -
     assert "the load changed" in alarm.text
 
 
+@pytest.mark.parametrize(("name", "alarms"), [("loop0", ["loop0"]), ("dm-0", [])])
+def test_a_loop_device_is_looked_at_and_a_volume_is_not(name: str, alarms: list[str]) -> None:
+    """The disk below a volume has its requests; a loop's file may be on no disk of this host."""
+    samples = [
+        replace(
+            one,
+            texts={path: text.replace("sda", name) for path, text in one.texts.items()},
+        )
+        for one in series(1, 230, DOUBLES_S)
+    ]
+    found = [one for one in told(follower(), samples) if one.kind == "alarm"]
+    assert [parted["resource"] for one in found for parted in one.content["parted"]] == alarms
+
+
 def test_a_steady_server_is_no_alarm() -> None:
     assert told(follower(), series(4, 400)) == []
 
