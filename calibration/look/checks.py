@@ -335,9 +335,11 @@ def overcounted(checked: Checked) -> frozenset[str]:
     By hand: with X await = 0.11 for 120 s, 1300 jiffies of 10 ms end so, give or take 36: util is
     11 % and 0.3 more or less. One of 22 % is no chance.
     """
+    if not _is_sampled(checked):
+        return frozenset()
     names = frozenset(name for one in checked.intervals for name in one.devices)
-    if not _is_sampled(checked) or counts_whole_jiffies(checked):
-        return names if _is_sampled(checked) else frozenset()
+    if counts_whole_jiffies(checked):
+        return names
     return frozenset(name for name in names if _is_in_step(name, checked.intervals))
 
 

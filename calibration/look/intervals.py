@@ -73,6 +73,8 @@ def with_busy_time(intervals: Sequence[Interval], names: Collection[str]) -> lis
     Of the devices `names`, whose kernel counted more jiffies than they were busy for. What was
     printed stays in each row as COUNTED.
     """
+    if not names:
+        return list(intervals)
     return [
         replace(
             one,

@@ -298,12 +298,11 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
         )
     if one.promise is OVERWRITE:
         put(section, "write_area", SEGMENT, "assumed: a segment of a database's log")
+        put(section, "datasync", True, "derived: no commit follows, or its blocks would be merged")
     elif pattern != APPEND:
         area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
         put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
     put(section, "fsyncs", 1 if one.kind == SYNC else 0, one.reason)
-    if one.promise is OVERWRITE:
-        put(section, "datasync", True, "derived: no commit follows, or its blocks would be merged")
     if one.promise is SINGLE_FLUSH:
         draft.server.single_flushes.add(load.name)
         why = "one flush for three writes, and nobody to share a commit with: no journal, or FUA"

@@ -76,9 +76,12 @@ FIT = Fit(
 class Laboratory:
     """Runs nothing: a run's reads are its load, of programs that wait a tenth less."""
 
-    planned = 0
+    def __init__(self) -> None:
+        self.planned = 0
+        self.seen: list[Trial] = []
 
     def figures(self, trials: Sequence[Trial]) -> list[dict[str, float]]:
+        self.seen += trials
         assert len(set(trials)) == len(trials) == self.planned
         return [{READS: self.load(one) - 10.0 * ("waits" in one.sets)} for one in trials]
 
@@ -102,38 +105,24 @@ def test_a_part_of_the_load_is_asked_of_requests_that_come_by_themselves() -> No
 def test_what_may_stay_as_it_is_stays_in_every_second_member_at_any_load() -> None:
     """Programs that wait are asked of a larger load alone."""
     asked = [Question(name="", words="", sets=(f"x={n}",), load=n) for n in (2.0, 0.5)]
-    seen: list[Trial] = []
-
-    class Noted(Laboratory):
-        def load(self, trial: Trial) -> float:
-            seen.append(trial)
-            return super().load(trial)
-
-    laboratory = cast("RealLaboratory", Noted())
+    noted = Laboratory()
     told = {"members": 2, "seed": 1, "others": ["waits"], "kept": ["y=1"]}
-    found = answers_of(asked, FIT, "twin.toml", laboratory, **told)
-    assert {one.sets for one in seen if "x=2.0" in one.sets} == {
+    found = answers_of(asked, FIT, "twin.toml", cast("RealLaboratory", noted), **told)
+    assert {one.sets for one in noted.seen if "x=2.0" in one.sets} == {
         ("x=2.0",),
         ("x=2.0", "waits", "y=1"),
     }
-    assert {one.sets for one in seen if "x=0.5" in one.sets} == {("x=0.5",), ("x=0.5", "y=1")}
+    assert {one.sets for one in noted.seen if "x=0.5" in one.sets} == {("x=0.5",), ("x=0.5", "y=1")}
     assert [list(one.waits) for one in found.asked] == [[False, True], []]
 
 
 def test_all_runs_of_an_answer_are_of_one_length() -> None:
     asked = [Question(name="", words="", sets=("x=2",), load=2.0)]
-    seen: list[Trial] = []
-
-    class Noted(Laboratory):
-        def load(self, trial: Trial) -> float:
-            seen.append(trial)
-            return super().load(trial)
-
-    laboratory = cast("RealLaboratory", Noted())
+    noted = Laboratory()
     told = {"members": 2, "seed": 1, "run": ["run.duration=30 s"], "others": ["waits"]}
-    answers_of(asked, FIT, "twin.toml", laboratory, **told)
-    assert len(seen) == 4
-    assert {"run.duration=30 s"} == set.intersection(*(set(one.sets) for one in seen))
+    answers_of(asked, FIT, "twin.toml", cast("RealLaboratory", noted), **told)
+    assert len(noted.seen) == 4
+    assert {"run.duration=30 s"} == set.intersection(*(set(one.sets) for one in noted.seen))
 
 
 def test_four_times_the_load_is_trusted_to_twice_as_little() -> None:
