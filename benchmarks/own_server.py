@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from math import inf
 from pathlib import Path
 from shutil import which
 from statistics import median
@@ -158,7 +159,7 @@ def count(places: Sequence[Path], source: str, device: str | None) -> None:
             told = afterwards(place, source, what, device)
             outside = [key for key, one in told["outcomes"].items() if not one["inside"]]
             inside, columns = inside + told["inside"], columns + told["columns"]
-            widths += [one["hi"] / one["lo"] for one in told["outcomes"].values() if one["lo"]]
+            widths += [width_of(one["lo"], one["hi"]) for one in told["outcomes"].values()]
             counted, width = f"{told['inside']}/{told['columns']}", told["width_median"]
             verdict = told["verdict"].partition(":")[0]
             print(
@@ -171,6 +172,11 @@ def count(places: Sequence[Path], source: str, device: str | None) -> None:
         f"inside: {inside} of {columns} columns; no wider than a factor of {WIDTH_MAX:g}:"
         f" {narrow} of {len(widths)}; width {median(widths):.2f} in the median"
     )
+
+
+def width_of(low: float, high: float) -> float:
+    """Return how many times as large an interval's upper end is; one from nothing on is wide."""
+    return high / low if low else inf
 
 
 def main() -> None:

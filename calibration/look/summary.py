@@ -231,7 +231,7 @@ def _system(source: Source, cpu: CpuLook) -> System:
         blocked=_mean(source.recordings, "procs_blocked"),
         uninterruptible=_mean(source.recordings, "procs_uninterruptible"),
         active=active_tasks(source.recordings),
-        tasks=active_of(source.recordings, busy_cpus),
+        tasks=active_of(source.recordings, busy_cpus, cpu.cpus),
     )
 
 

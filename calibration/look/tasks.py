@@ -25,6 +25,16 @@ their text does not say. But a task that runs at every sample takes a CPU: where
 and the CPUs are busy for less than one of them, that one is the reader, unless it is chance.
 By hand: two CPUs are 3 % busy, 0.06 of one; that somebody else runs at 120 samples has the chance
 0.06^120. Of a single sample, 0.06 is too much to say so.
+Where /proc/stat tells how busy the CPUs were, those who run need not be sampled: the samples tell
+only who waits for a CPU that somebody else has. Two tools that look at the same instant are among
+these where no CPU is idle: for a share `busy` of the time. By hand: 0.06 run, no sample has more
+than two runnable on two CPUs, 0.3 are blocked: 0.36 tasks, to which the tools add 0.03 at most.
+
+Another number of tasks is counted as exactly as its scatter lets it be. Tasks that come by chance
+(a Poisson number) scatter by the root of their mean; those of a queue more, programs that always
+wait hardly at all. What the readings say of that, d = k error^2 / mean, counts as much as they saw
+tasks, beside two tasks of chance (d = 1). By hand: 24 readings found 0.07 tasks to 0.064, which is
+1.7 tasks: d = 1.2. Of 1.4 tasks 24 readings find a mean to sqrt(1.4 x 1.2 / 24) = 0.26.
 """
 
 import math
@@ -44,29 +54,50 @@ LOAD_AVERAGE: Final = "load average"
 SAMPLES: Final = "tasks that run or wait for I/O, at the samples"
 SEEN_ADDED: Final = 2  # updates that saw somebody, and as many that did not
 CHANCE_MAX: Final = 0.05
+LOOKERS: Final = 1.0  # tools that look at the same instant, and are awake for it
 _SAMPLED: Final = ("procs_blocked", "procs_uninterruptible")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Active:
-    """The mean number of active tasks, its standard error (None: of one sample), what told it."""
+    """The mean number of active tasks, its standard error (None: of one sample), what told it.
+
+    `lookers` is how far those who look may be among the tasks, beside that.
+    """
 
     mean: float
     error: float | None
     source: str
+    readings: int
+    lookers: float = 0.0
+
+    def error_at(self, mean: float) -> float:
+        """Return the standard error of as many readings of another mean; see above."""
+        number = max(1, self.readings)
+        seen = number * self.mean
+        of_one = 1.0 if self.error is None else self.error
+        scatter = (SEEN_ADDED + (number * of_one) ** 2) / (SEEN_ADDED + seen)
+        return math.sqrt(mean * scatter / number)
 
 
-def active_of(recordings: Sequence[Recording], busy_cpus: float | None = None) -> Active | None:
+def active_of(
+    recordings: Sequence[Recording], busy_cpus: float | None = None, cpus: int | None = None
+) -> Active | None:
     """Return the active tasks while the recordings lasted; None if nothing tells.
 
     Of several recordings the one with most averages tells: they are of the same time. `busy_cpus`
-    is how many CPUs were busy on average, if that is known.
+    is how many of the CPUs were busy on average; both if they are known.
     """
     series = [_series(one, "load1") for one in recordings]
     longest = max(series, key=len, default=[])
     if not longest:
-        return _sampled(recordings, busy_cpus)
-    return Active(mean=tasks_of(longest), error=_error(longest), source=LOAD_AVERAGE)
+        return _sampled(recordings, busy_cpus, cpus)
+    return Active(
+        mean=tasks_of(longest),
+        error=_error(longest),
+        source=LOAD_AVERAGE,
+        readings=_readings(longest),
+    )
 
 
 def active_tasks(recordings: Sequence[Recording]) -> float | None:
@@ -135,6 +166,12 @@ def _error(averages: Sequence[tuple[float | None, float]]) -> float | None:
     return math.hypot(of_mean, max(math.sqrt(own / len(found)), _chance(found)))
 
 
+def _readings(averages: Sequence[tuple[float | None, float]]) -> int:
+    """Return the updates between the first average and the last, of one that stays as well."""
+    begin_s, end_s = averages[0][0], averages[-1][0]
+    return 0 if begin_s is None or end_s is None else round((end_s - begin_s) / UPDATE_S)
+
+
 def _chance(found: Sequence[float]) -> float:
     """Return the least standard error of a mean of updates: by chance they may have seen nobody."""
     number, seen = len(found) + 2 * SEEN_ADDED, sum(found) + SEEN_ADDED
@@ -150,7 +187,9 @@ def running_at_samples(recording: Recording, busy_cpus: float | None) -> list[fl
     return [one - counts_itself for one in running]
 
 
-def _sampled(recordings: Sequence[Recording], busy_cpus: float | None) -> Active | None:
+def _sampled(
+    recordings: Sequence[Recording], busy_cpus: float | None, cpus: int | None
+) -> Active | None:
     """Return the tasks that run and those asleep in I/O, of the recording that has most samples."""
     series = []
     for one in recordings:
@@ -158,12 +197,25 @@ def _sampled(recordings: Sequence[Recording], busy_cpus: float | None) -> Active
         asleep = [[value for _time, value in _series(one, name)] for name in _SAMPLED]
         waiting = next((values for values in asleep if len(values) == len(running)), None)
         if waiting is not None:
-            series.append([a + b for a, b in zip(running, waiting, strict=True)])
+            series.append(list(zip(running, waiting, strict=True)))
     longest = max(series, key=len, default=[])
     if not longest:
         return None
-    error = stdev(longest) / math.sqrt(len(longest)) if len(longest) > 1 else None
-    return Active(mean=fmean(longest), error=error, source=SAMPLES)
+    if busy_cpus is None or cpus is None:
+        on_cpus, lookers, counted = 0.0, LOOKERS, [a + b for a, b in longest]
+    else:
+        on_cpus, lookers = busy_cpus, LOOKERS * min(1.0, busy_cpus / cpus)
+        counted = [max(0.0, a - cpus) + b for a, b in longest]
+    error = None
+    if len(counted) > 1:
+        error = max(stdev(counted) / math.sqrt(len(counted)), _chance(counted))
+    return Active(
+        mean=on_cpus + fmean(counted),
+        error=error,
+        source=SAMPLES,
+        readings=len(counted),
+        lookers=lookers,
+    )
 
 
 def _series(recording: Recording, column: str) -> list[tuple[float | None, float]]:

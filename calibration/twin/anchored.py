@@ -9,8 +9,8 @@ that today's run has nothing of, is the run's own. Intervals hold the members, t
 recording, and how far a change is trusted, which is nothing for no change.
 Left out: that chances of several figures go together.
 
-With r recorded and s today, s' then, the answer is r s'/s. Of the load average it is what was
-recorded and the tasks that the twin has more then (load_average.py). Of util, which ends at 100 %,
+With r recorded and s today, s' then, the answer is r s'/s. Of the load average it is who
+else was there, and the twin's own tasks then (load_average.py). Of util, which ends at 100 %,
 it is so many times as much in flight: util = 1 - exp(-a). By hand: 60 % are a = 0.92; where a twin
 goes from 66 % to 82 %, a grows by 1.59, to 1.46, which is 77 %. What is trusted of a change is
 declared for twice the load or half of it (CHANGE), and grows with the logarithm of the multiple:
@@ -48,7 +48,7 @@ from calibration.twin.answers import (
     Answers,
     Widths,
 )
-from calibration.twin.load_average import error_of, share_seen
+from calibration.twin.load_average import error_of, known_better, share_seen
 from calibration.twin.questions import Question
 from sim.study.trial import Figures
 
@@ -113,10 +113,10 @@ def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
     for name in names:
         if name in (DONE, RUNNING, ASLEEP):
             continue
-        normal = _normals(chance)
         if name == LOAD_MEAN and name in recorded:
-            values, widths[name] = _load(answer, before, seen, normal)
+            values, widths[name] = _load(answer, before, seen, chance)
         else:
+            normal = _normals(chance)
             values, widths[name] = _figure(name, answer, before, recorded, seen, normal)
         for run, value in zip(drawn, values, strict=True):
             run[name] = value
@@ -171,39 +171,43 @@ def _share(flight: float) -> float:
 
 
 def _load(
-    answer: Answer, before: Sequence[Figures], seen: Look, normal: Sequence[float]
+    answer: Answer, before: Sequence[Figures], seen: Look, chance: np.random.Generator
 ) -> tuple[list[float], Widths]:
-    """Return the draws of the load average: what was recorded, and the tasks that are added."""
+    """Return the draws of the load average: who else is there, and the twin's own tasks then."""
     told, share = seen.system.tasks, share_seen(seen)
     assert told is not None
-    error, (_sampling, trust) = error_of(told), _spreads(LOAD_MEAN, answer.question, seen)
-    added = []
+    error = error_of(told)
+    counted, luck = _normals(chance), _normals(chance)
+    if answer.question is None:
+        values = [max(0.0, told.mean + error * one) for one in counted]
+        of_mean = error / max(told.mean, error, LOAD_SHOWN)
+        return values, Widths(recording=of_mean, twin=0.0, change=0.0)
+    others, own, added = [], [], []
     for i in range(DRAWS):
         then, now = (one[i % len(one)] for one in (answer.runs, before))
-        run, sleep = (then.get(key, 0.0) - now.get(key, 0.0) for key in (RUNNING, ASLEEP))
+        today = now.get(RUNNING, 0.0) + share * now.get(ASLEEP, 0.0)
         is_seen = share == 1 or i % 2 == 0
-        more = run + (share * sleep if is_seen else 0.0)
-        own = now.get(RUNNING, 0.0) + share * now.get(ASLEEP, 0.0)
+        asleep = (then if is_seen else now).get(ASLEEP, 0.0)
+        found = max(0.0, told.mean + error * counted[i])
+        others.append(max(0.0, found - today))
+        there = known_better(found, today, told) if found < today else today
+        more = then.get(RUNNING, 0.0) + share * asleep - today
         # What goes is a part of those who are there, also if the twin has more of them today.
-        added.append(max(more, told.mean * more / own) if more < 0 < own else more)
-    usual = max(told.mean + median(added), 0.0)
-    # Then as many come and go as now, of as many more.
-    scatter = error if answer.question is None else error * math.hypot(1, _root(usual, told.mean))
+        added.append(there * more / today if more < 0 else more)
+        own.append(there + added[-1])
+    # What comes then is counted by as many readings.
+    usual = median(others) + median(own)
+    scatter = math.hypot(told.error_at(usual), told.lookers)
     # A relative error of the twin's own tasks then; of a change that is smaller, of that.
-    own = median(run.get(RUNNING, 0.0) + share * run.get(ASLEEP, 0.0) for run in answer.runs)
-    off = math.expm1(trust) * min(own, abs(median(added)))
+    _sampling, trust = _spreads(LOAD_MEAN, answer.question, seen)
+    off = math.expm1(trust) * min(median(own), abs(median(added)))
     values = [
-        max(0.0, told.mean + more + math.hypot(scatter, off) * one)
-        for more, one in zip(added, normal, strict=True)
+        max(0.0, a + b + math.hypot(scatter, off) * one)
+        for a, b, one in zip(others, own, luck, strict=True)
     ]
-    parts = (scatter, pstdev(added), off)
+    parts = (math.hypot(scatter, pstdev(others)), pstdev(own), off)
     shown = max(usual, error, LOAD_SHOWN)
     return values, Widths(**dict(zip(WIDTHS, (one / shown for one in parts), strict=True)))
-
-
-def _root(then: float, now: float) -> float:
-    """Return how much more a number of tasks scatters that is so many times as large."""
-    return math.sqrt(then / now) if now > 0 else 1.0
 
 
 def _normals(chance: np.random.Generator) -> list[float]:

@@ -23,7 +23,7 @@ from calibration.readers.proc_report import device_columns
 from calibration.twin.commits import are_waited_for
 from calibration.twin.demands import DIRECT, READ, SWAP_OUT, SYNC, WRITE, Load
 from calibration.twin.load_average import COLUMN as LOAD_AVERAGE
-from calibration.twin.load_average import error_of, tasks_of_run
+from calibration.twin.load_average import TRUSTED, error_of, tasks_of_run
 from calibration.twin.server import Server, turns
 from sim.observation import Observation
 from sim.results import RunResult
@@ -59,12 +59,13 @@ TRUST: Final[Mapping[str, Trust]] = {
     "r_await_ms": Trust("ms", 10, "how arrivals bunch is not known"),
     "w_await_ms": Trust("ms", 15, "as for r_await_ms and w_per_s"),
     "await_ms": Trust("ms", 15, "as for r_await_ms and w_per_s"),
+    "f_await_ms": Trust("ms", 30, "as for w_await_ms: which requests a flush meets is not known"),
     "util_pct": Trust("%", 15, "how requests overlap is not known"),
     "user_pct": Trust("%", 3, "CPU time is shared out as it was recorded"),
     "nice_pct": Trust("%", 10, "what runs in the background has the rest"),
     "system_pct": Trust("%", 5, "the calls modelled are not those recorded"),
     "iowait_pct": Trust("%", 30, "which CPU a task sleeps on is chance"),
-    "average": Trust("tasks", 15, "as for await: who waits for a request is in it"),
+    "average": Trust("tasks", 100 * TRUSTED, "as for await: who waits for a request is in it"),
 }
 # Of a file system that stands in for another: it splits and journals differently.
 SUBSTITUTED: Final[Mapping[str, Trust]] = {
@@ -160,7 +161,9 @@ def _load_column(seen: Look) -> Iterator[RecordedColumn]:
 
 def _of(load: Load, seen: Look, special: Mapping[str, Trust]) -> Iterator[RecordedColumn]:
     row = load.device.row
-    for name in (*_responses(row), *_RATES, "util_pct"):
+    is_fitted = load.flushes_wait and not load.is_closed and not turns(load.device)
+    flushes = ("f_await_ms",) if is_fitted else ()
+    for name in (*_responses(row), *flushes, *_RATES, "util_pct"):
         value = _value(name, load, row)
         if value is None or not _counts(name, value, load):
             continue

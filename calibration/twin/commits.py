@@ -48,6 +48,9 @@ COMMIT_AGE_S: Final = 5.0  # JBD2_DEFAULT_MAX_COMMIT_AGE
 OWN_FLUSHES_PER_S: Final = FLUSHES / COMMIT_AGE_S  # of a journal that nobody waits for
 OVERWRITES_MIN: Final = 1.75  # writes a flush: halfway from those of a commit, 1.5, to 2
 JOINED_MIN: Final = 0.25  # merged a flush: half of what a commit has if one block adjoins another
+# Merged a flush at most, where data go past the page cache: before a commit block adjoin its
+# descriptor and what a direct write may change: inode, block bitmap, group descriptor, extents.
+JOINED_MAX: Final = 2.0
 MERGED_MIN: Final = 0.003  # of the writes; recorded: XFS 0 to 0.001, ext4 0.007 to 2.2
 SEVERAL: Final = 4  # customers: of fewer, flushes meet no other write by chance
 ALONE_MAX: Final = 0.1  # of a write's service time; recorded: ext3 0.04 and 0.05, ext4 0.6 and more

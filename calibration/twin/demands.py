@@ -48,6 +48,11 @@ each takes (X R - util) / X'. They are no flusher's if the evidence of writers.p
 By hand: 375 writes/s of 0.2 ms with 93 flushes/s at 2.8 % util. 93 fsyncs of 3 requests leave 96
 writes/s, which take (0.075 - 0.028) / 96 = 0.49 ms. S = 0.028 / 375 = 0.075 ms, so that n = 12 come
 together, or more if they are served side by side. In a trace of that database 22 did.
+Flushes: a flush ends after all that came before it. One that finds a device busy waits for the rest
+of that request, and for those in the queue; so f_await is a flush's own time and these. Where they
+may be a tenth of it, its own time is fitted, to f_await as a column. By hand: 32 fdatasyncs/s on a
+disk that is busy for 6.2 ms with each. 20 % of the time it is busy: 0.2 x 3.1 / 0.8 = 0.78 ms of a
+recorded f_await of 1.07 ms are others'. With twice as many they are 2.3 ms; 2.5 were recorded.
 Groups: if a device serves all that comes side by side and requests come by themselves, none is in
 flight for exp(-X R) of the time. A recorded util below that says that they come in groups: with
 n together (read-ahead, a swap cluster of 8 pages) util = 1 - exp(-(X / n) R), so
@@ -69,6 +74,7 @@ from calibration.look.devices import DeviceLook, lowest
 from calibration.look.intervals import Interval, await_of, rate_of
 from calibration.look.laws import requests_in_system
 from calibration.twin.commits import (
+    JOINED_MAX,
     NO_JOURNAL,
     OVERWRITE,
     REQUESTS,
@@ -81,7 +87,7 @@ from calibration.twin.commits import (
     promise_of,
     shared_max,
 )
-from calibration.twin.mounts import has_journal, lacks_journal
+from calibration.twin.mounts import journal_of
 from calibration.twin.writers import evidence_of
 from sim.units import two_digits
 
@@ -103,6 +109,7 @@ CHANCE: Final = 3.0  # standard deviations of a count, its root each
 LEVEL_SHARE: Final = 0.85  # of the intervals: the first and the last one are partial
 QUEUE_OFF: Final = 1.2  # of X R, by the ends of a recording and what readers compute
 CUSTOMER_MIN: Final = 0.5
+WAITS_COUNT: Final = 0.1  # of a flush's time; less is its own
 BURST_MIN: Final = 4.0  # writes; fewer at a time are chance
 SIDE_BY_SIDE: Final = 1.5  # in flight while a device is busy; less is the columns' own error
 BURST_S: Final = 5.0  # of writing, at most: dirty_writeback_centisecs, at which flushers wake up
@@ -170,6 +177,11 @@ class Load:
     doubt: tuple[Class, ...] = ()  # the classes, if the writes are taken the other way
 
     @property
+    def doubts_only_misfits(self) -> bool:
+        """Whether its writes are taken the other way only where the likelier one fits badly."""
+        return any(one.promise is OVERWRITE for one in self.doubt)
+
+    @property
     def name(self) -> str:
         """Return the kernel's name of the device."""
         return self.device.name
@@ -178,6 +190,16 @@ class Load:
     def is_closed(self) -> bool:
         """Whether its customers wait for it all the time."""
         return any(one.customers is not None for one in self.classes)
+
+    @property
+    def flushes_wait(self) -> bool:
+        """Whether a good part of a flush's time may be that of requests before it.
+
+        One that comes at any moment finds a request under way for a share `util` of the time.
+        """
+        row, util = self.device.row, (self.device.util_pct or 0.0) / 100
+        before_ms = util * (self.device.service_ms or 0.0) / 2
+        return bool(row.get("f_per_s")) and before_ms >= WAITS_COUNT * row.get("f_await_ms", inf)
 
     @property
     def has_bursts(self) -> bool:
@@ -392,7 +414,10 @@ def _writes(
     """
     waits, reason = somebody_waits(reads, writes, device, seen)
     if waits:
-        return [_fsyncs(writes, reads, device, reason, seen)]
+        synced = _fsyncs(writes, reads, device, reason, seen)
+        if not _may_overwrite(device, synced[0].promise, seen):
+            return [synced]
+        return [synced, _fsyncs(writes, reads, device, reason, seen, OVERWRITE)]
     left = (_not_waited_for(writes, reads, device, reason, seen),)
     if not _is_in_doubt(writes, device):
         return [left]
@@ -420,8 +445,9 @@ def _is_in_doubt(writes: Direction, device: DeviceLook) -> bool:
 
 
 def _are_merged(writes: Direction, device: DeviceLook) -> bool:
-    """Return whether adjoining writes were merged, as a journal's blocks are."""
-    return device.row.get("wrqm_per_s", 0.0) >= DIRECT_MERGED * writes.rate_per_s
+    """Return whether adjoining writes were merged, more of them than a journal's own blocks."""
+    own = JOINED_MAX * device.row.get("f_per_s", 0.0)
+    return device.row.get("wrqm_per_s", 0.0) >= own + DIRECT_MERGED * writes.rate_per_s
 
 
 def _not_waited_for(
@@ -436,9 +462,10 @@ def _not_waited_for(
 def _are_direct(writes: Direction, reads: Direction, device: DeviceLook, seen: Look) -> bool:
     """Return whether writes go past the page cache.
 
-    Nothing is merged, which a flusher does with what adjoins. On a full device programs wait for
-    each: either as many tasks wait as requests are in the queue, or the queue has one length all
-    the time. On another one they come by themselves: a flusher's come together, every 5 s.
+    Nothing is merged beside a journal's blocks; a flusher merges what adjoins. On a full device
+    programs wait for each: either as many tasks wait as requests are in the queue, or the queue has
+    one length all the time. On another one they come by themselves: a flusher's come together,
+    every 5 s.
     """
     customers = _customers(writes, device)
     if "wrqm_per_s" not in device.row or _are_merged(writes, device):
@@ -489,7 +516,7 @@ def _direct(writes: Direction, device: DeviceLook) -> Class:
         rate_per_s=writes.rate_per_s,
         size_bytes=writes.size_bytes,
         customers=_customers(writes, device),
-        reason="derived: no flushes, nothing merged, and not in a flusher's bursts: O_DIRECT",
+        reason="derived: no flushes of theirs, nothing merged, and no flusher's bursts: O_DIRECT",
     )
 
 
@@ -521,12 +548,16 @@ def _fsyncs(
     device: DeviceLook,
     reason: str,
     seen: Look,
+    known: Promise | None = None,
 ) -> tuple[Class, ...]:
-    """Return the fsyncs (each commit is of one or of several), and what they do not explain."""
+    """Return the fsyncs (each commit is of one or of several), and what they do not explain.
+
+    What one leaves is told from the recording, unless it is `known`.
+    """
     customers, waiting = _customers(writes, device), waiting_tasks(seen)
     recorded = device.row.get("f_per_s", 0.0)
     alone = customers is None and (device.util_pct or 0.0) < 100 * SHARED_UTIL
-    promise = _promise(writes, device, seen, alone=alone)
+    promise = known or _promise(writes, device, seen, alone=alone)
     commits = recorded / promise.flushes or writes.rate_per_s / REQUESTS
     # A journal that is idle half of the time is shared by chance alone.
     alone = alone or (bool(recorded) and commits * commit_s(device.row) < LOG_IDLE)
@@ -569,11 +600,17 @@ def _fsyncs(
 
 def _promise(writes: Direction, device: DeviceLook, seen: Look, *, alone: bool) -> Promise:
     """Return what an fsync leaves on a device, by its file system if that was recorded."""
-    if lacks_journal(device, seen):
+    journal, row = journal_of(device, seen), device.row
+    if journal is False:
         return NO_JOURNAL
-    if has_journal(device, seen) and overwrites(device.row):
+    if overwrites(row) and (journal or not logs_like_xfs(row)):
         return OVERWRITE
     return promise_of(writes.rate_per_s, device.row.get("f_per_s", 0.0), alone=alone)
+
+
+def _may_overwrite(device: DeviceLook, promise: Promise | None, seen: Look) -> bool:
+    """Return whether what is taken for XFS's commits may be overwrites: neither is merged."""
+    return promise is not OVERWRITE and journal_of(device, seen) is None and overwrites(device.row)
 
 
 def bursts_beside(

@@ -49,6 +49,9 @@ SERVERS_ASSUMED: Final = 4
 BURST_SERVERS: Final = 16  # of a device to which bursts come: four times what is assumed elsewhere
 FILES: Final = "assumed: each customer has a file, at eight times the load too"
 FILES_EACH: Final = 8
+# Who syncs a file waits for all that is written of it. So the flush of a database, which has one
+# log, meets no other write; that of programs with a log each waits for theirs.
+OWN_LOGS: Final = "assumed: one log, or one of each of several programs"
 LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles/ssd-sata.toml
 LATENCY_MIN_NS: Final = 10_000  # of any device
 FLUSH_WAITS: Final = 64.0  # times what a flush itself takes, at most: as many requests before it
@@ -112,6 +115,7 @@ class Draft:
     kept: list[str] = field(default_factory=list)  # what another load may leave as it is
     cache: Cache | None = None  # what a larger one would save, if that was recorded
     memory_unknown: str = ""  # why nothing can be said of other memory
+    is_last_resort: bool = False  # fitted only where the likelier draft makes no fair twin
     choice: str = ""  # what else was tried, and came less near
     measured_s: int = MEASURED_S[1]
     settle_s: int = SETTLE_S
@@ -299,6 +303,10 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     if one.promise is OVERWRITE:
         put(section, "write_area", SEGMENT, "assumed: a segment of a database's log")
         put(section, "datasync", True, "derived: no commit follows, or its blocks would be merged")
+        if one.customers is None:
+            put(section, "write_files", 1, OWN_LOGS)
+            path = dotted(*section, "write_files")
+            draft.prior_between(path, "count", 1, FILES_EACH, OWN_LOGS)
     elif pattern != APPEND:
         area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
         put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
@@ -406,12 +414,12 @@ def _forgets(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
 
 
 def _flush(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
-    """Put what a flush takes: as recorded; of a full device less, for it waits for the others."""
+    """Put what a flush takes: as recorded; less where it waits for requests before it."""
     flush_ms = load.device.row.get("f_await_ms")
     if not flush_ms or not load.device.row.get("f_per_s"):
         return
     time_ns = max(1000, round(flush_ms * MS))
-    if not load.is_closed:
+    if not load.is_closed and not load.flushes_wait:
         text = format_quantity(time_ns, "time_ns")
         draft.sheet.put(section, "flush", text, f"{RECORDED}: f_await")
         return
@@ -519,9 +527,9 @@ def draw_others(draft: Draft) -> None:
     programs that never pause, R the response and C the CPU time of a transaction, or from more that
     pause; with many they are a stream. The two differ where a program has hardly a pause.
 
-    Pages that are written back many at a time may be twice as many at twice the load, or no more: a
-    page that is changed again before is written once. At half the load it is changed half as often,
-    and may be written as often as before.
+    A database's pages, which are written back many at a time or beside its log, may be twice as
+    many at twice the load, or no more: a page that is changed again before is written once. At half
+    the load it is changed half as often, and may be written as often as before.
     """
     for load in draft.loads:
         for one in load.classes:
@@ -532,12 +540,17 @@ def draw_others(draft: Draft) -> None:
                 and one.rate_per_s >= SEEN_PER_S
             ):
                 draft.others += _as_programs(draft, load, one, section)
-            elif one.kind == WRITE and one.at_once > 1 and not one.is_large:
+            elif one.kind == WRITE and not one.is_large and _may_coalesce(load, one):
                 draft.kept.append(f"{dotted(*section, 'load_scale')}=1")
                 draft.notes.append(
                     f"{load.name}: at another load as many pages may be written back as today, for"
                     " those that are changed again before are written once; or in proportion"
                 )
+
+
+def _may_coalesce(load: Load, one: Class) -> bool:
+    """Return whether writes are pages of a database, as far as the device's others tell."""
+    return one.at_once > 1 or any(other.promise is OVERWRITE for other in load.classes)
 
 
 def _as_programs(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> list[str]:

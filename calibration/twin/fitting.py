@@ -28,6 +28,7 @@ from calibration.fit.space import Array
 from calibration.look import Look, steady
 from calibration.twin.cache import cache_of, unknown
 from calibration.twin.columns import LEFT_OUT, PART, column_specs, recorded_columns
+from calibration.twin.commits import OVERWRITE
 from calibration.twin.cpu_time import draw_cpu
 from calibration.twin.demands import READ, Load, hardly_busy, loads_of
 from calibration.twin.draft import Draft, draw_classes, draw_others, draw_run
@@ -41,6 +42,7 @@ from sim.scenario.calibrate import AgainstSpec, CalibrateSpec
 from sim.study.trial import Figures, trial_of
 
 MEMBERS: Final = 64
+OVERWRITES: Final = "fdatasyncs over what is there"
 TITLE: Final = "Twin of"
 _EDGE: Final = 1e-6  # between a point and its bounds, which least_squares needs
 
@@ -81,6 +83,7 @@ def draw_drafts(seen: Look, seed: int) -> list[Draft]:
         other = replace(doubtful, classes=doubtful.doubt)
         loads = [other if one is doubtful else one for one in loads]
         found.append(_draw(seen, loads, left_out, seed))
+        found[-1].is_last_resort = doubtful.doubts_only_misfits
     return found
 
 
@@ -116,21 +119,25 @@ def fit_best(
 ) -> Twin:
     """Return the twin of the draft that comes nearest to the recording: the likeliest.
 
-    A loss is minus twice the mean logarithm of a likelihood. The draft says what else was
-    tried. `folder` holds the drafts while they are fitted.
+    A loss is minus twice the mean logarithm of a likelihood. A last resort is fitted only if the
+    likelier draft makes no fair twin. The draft says what else was tried. `folder` holds the drafts
+    while they are fitted.
     """
-    twins = [
-        fit_draft(
-            draft,
-            seen,
-            folder / f"twin{number}.toml",
-            comment=comment,
-            seed=seed,
-            simulations=simulations,
-            laboratory=laboratory,
+    twins: list[Twin] = []
+    for number, draft in enumerate(drafts):
+        if draft.is_last_resort and twins[0].verdict.is_fair:
+            continue
+        twins.append(
+            fit_draft(
+                draft,
+                seen,
+                folder / f"twin{number}.toml",
+                comment=comment,
+                seed=seed,
+                simulations=simulations,
+                laboratory=laboratory,
+            )
         )
-        for number, draft in enumerate(drafts)
-    ]
     best = min(twins, key=lambda one: one.verdict.loss)
     for other in twins:
         if other is not best:
@@ -143,14 +150,23 @@ def _why_not(best: Twin, other: Twin) -> str:
     """Say which classes were tried as well, and how much further off they are."""
     for ours, theirs in zip(best.draft.loads, other.draft.loads, strict=True):
         if ours.classes != theirs.classes:
-            tried = ", ".join(one.kind for one in theirs.classes if one.kind != READ)
-            taken = ", ".join(one.kind for one in ours.classes if one.kind != READ)
+            tried, taken = _writes_told(theirs), _writes_told(ours)
             return (
                 f"{ours.name}: its writes are taken for {taken}; taken for {tried}, the twin is"
                 f" further off: a loss of {other.verdict.loss:.3g} instead of"
                 f" {best.verdict.loss:.3g}"
             )
     raise AssertionError("two drafts are alike")
+
+
+def _writes_told(taken: Load) -> str:
+    """Return what a device's writes are taken for."""
+    told = [
+        OVERWRITES if one.promise is OVERWRITE else one.kind
+        for one in taken.classes
+        if one.kind != READ
+    ]
+    return ", ".join(told)
 
 
 def fit_draft(

@@ -18,10 +18,15 @@ v = D / Q is. A twin's tasks all wait uninterruptibly: there the column is no fi
 R is the CPUs that are busy, unless these are full; then it is what /proc/stat counted at the
 samples, or what Q leaves of the average: so many tasks compute in the twin.
 
-An answer is what was recorded and what the twin has more then: A + (R' - R) + v (D' - D). Where v
-is less than 1 the new ones may be seen or not: every second draw has none of them. Of a smaller
-load no more than the twin's own share goes: where 8 were recorded and the twin falls from 9 to 1,
-0.9 are left.
+An answer is who else is there, who of the twin's own tasks O = R + v D is there today, and O' - O
+more. Who else, A - O, stays; they cannot be fewer than none. Where fewer were recorded than the
+twin has, both count the same tasks: the truth lies between, nearer to what is known better: A to
+the chance of so few readings of O tasks, O to what a load average is trusted to in a fit (15 %). Of
+a smaller load a part of those who are there goes: where 8 were recorded to 0.1 and the twin falls
+from 9 to 1, 0.9 are left.
+Where v is less than 1 the new ones may be seen or not: every second draw has none of them.
+By hand: 0.44 requests in flight, of which 24 readings found 0.07 to 0.06. They would find 0.44 to
+0.15; 15 % of it are 0.07. (0.07 / 0.15^2 + 0.44 / 0.07^2) / (1 / 0.15^2 + 1 / 0.07^2) = 0.37.
 A run has few readings, and what they count is chance. But the means of two parts are known: CPU
 time says how many CPUs were busy, and diskstats how many requests were in the queues. So only what
 is beside them is taken from the readings: runnable tasks beyond the CPUs, and D less what is in
@@ -34,13 +39,14 @@ libaio with 8 requests: Q = 7.9, an average of 0.1: v = 0.01; 32 requests are st
 
 from collections.abc import Container
 from dataclasses import dataclass
+from math import hypot
 from statistics import fmean
 from typing import Final
 
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import lowest
-from calibration.look.tasks import LOAD_AVERAGE, SAMPLES, Active
+from calibration.look.tasks import LOAD_AVERAGE, LOOKERS, Active
 from calibration.twin.draft import Draft
 from sim.observation import Observation
 from sim.results import ProcSample
@@ -50,8 +56,8 @@ from sim.tools.parse import parse_diskstats, parse_stat
 COLUMN: Final = "load average"  # as "DEVICE COLUMN"
 LEAST: Final = 0.5  # tasks; of fewer each that comes and goes is all of them
 FEW: Final = 0.5  # tasks: a journal's thread, which comes and goes
+TRUSTED: Final = 0.15  # of the twin's own tasks
 SHARE: Final = 0.2  # of the queue: X R is a mean over the recording, the average one at instants
-LOOKERS: Final = 1.0  # tools that look at the same instant, and are awake for it: standard error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +126,13 @@ def share_seen(seen: Look) -> float:
 
 def error_of(told: Active) -> float:
     """Return the standard error of the active tasks that were recorded."""
-    error = told.error if told.error is not None else LOOKERS
-    return (error**2 + LOOKERS**2) ** 0.5 if told.source == SAMPLES else error
+    return hypot(told.error if told.error is not None else LOOKERS, told.lookers)
+
+
+def known_better(recorded: float, own: float, told: Active) -> float:
+    """Return how many of the twin's own tasks are there, of which fewer were recorded."""
+    weights = [1 / one**2 for one in (told.error_at(own), TRUSTED * own)]
+    return (weights[0] * recorded + weights[1] * own) / sum(weights)
 
 
 def draw_load(draft: Draft, seen: Look) -> None:

@@ -13,20 +13,15 @@ from calibration.look.devices import DeviceLook
 from calibration.twin.commits import moves_nothing
 
 
-def lacks_journal(device: DeviceLook, seen: Look) -> bool:
-    """Return whether an ext4 without a journal is on a device, as far as was recorded."""
+def journal_of(device: DeviceLook, seen: Look) -> bool | None:
+    """Return whether the ext3 or ext4 on a device has a journal; None: unknown, or another one."""
     host = seen.source.host
     mount = mounted_on(device, volume_of(device, seen), host)
     if host is None or mount is None:
-        return moves_nothing(device.row)
-    return host.lacks_journal(mount)
-
-
-def has_journal(device: DeviceLook, seen: Look) -> bool:
-    """Return whether an ext3 or ext4 that is known to have a journal is on a device."""
-    host = seen.source.host
-    mount = mounted_on(device, volume_of(device, seen), host)
-    return host is not None and mount is not None and host.has_journal(mount)
+        return False if moves_nothing(device.row) else None
+    if host.lacks_journal(mount):
+        return False
+    return True if host.has_journal(mount) else None
 
 
 def volume_of(device: DeviceLook, seen: Look) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from calibration.fit.report import parameter_table, posterior_columns
 from calibration.look import Look
 from calibration.twin.columns import LEFT_OUT
-from calibration.twin.demands import DIRECT, SWAP_OUT, SYNC, WRITE
+from calibration.twin.demands import DIRECT, SWAP_OUT, SYNC, WRITE, Class
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import Twin
 from sim.report.tables import Column, Table, figure, interval, plain
@@ -27,6 +27,7 @@ HOW: Final[Mapping[str, str]] = {
     WRITE: "buffered: a flusher writes, and nobody waits",
     SWAP_OUT: "swapped out by reclaim",
 }
+FLUSHED: Final = "synced: programs wait for a flush"  # without a commit that others may share
 AT_ONCE: Final = "written back many at a time, and nobody waits"
 
 
@@ -105,14 +106,19 @@ def writers_told(draft: Draft) -> list[str]:
     """Return who is taken to write to each device, and why, a line for each."""
     found = []
     for load in draft.loads:
-        told = [
-            f"{AT_ONCE if one.at_once > 1 else HOW[one.kind]} ({one.reason})"
-            for one in load.classes
-            if one.kind in HOW
-        ]
+        told = [f"{_how(one)} ({one.reason})" for one in load.classes if one.kind in HOW]
         if told:
             found.append(f"{load.name}'s writes are taken for {', and '.join(told)}.")
     return [*found, f"{draft.choice}."] if draft.choice else found
+
+
+def _how(one: Class) -> str:
+    """Return how the writes of a class come to the device, and who waits for them."""
+    if one.at_once > 1:
+        return AT_ONCE
+    if one.promise is not None and not one.promise.is_shared:
+        return FLUSHED
+    return HOW[one.kind]
 
 
 def _notes(draft: Draft) -> Iterator[str]:

@@ -32,7 +32,7 @@ from calibration.twin.commits import (
     waits_for_all,
 )
 from calibration.twin.demands import READ, SYNC, Load
-from calibration.twin.mounts import lacks_journal, mounted_on, volume_of
+from calibration.twin.mounts import journal_of, mounted_on, volume_of
 from calibration.twin.page_costs import put_costs
 from calibration.twin.sheet import Path, Sheet
 from sim.block.features import (
@@ -368,7 +368,7 @@ def _mount(sheet: Sheet, load: Load, seen: Look, server: Server) -> None:
         volume=volume,
         type=kind,
         size_bytes=server.sizes[device.name],
-        journalled=not (kind == "ext4" and lacks_journal(device, seen)),
+        journalled=not (kind == "ext4" and journal_of(device, seen) is False),
     )
     if volume is not None:
         section = ("machine", "volume", volume)

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from calibration.dataset import open_source
 from calibration.look.tasks import (
+    LOAD_AVERAGE,
     PERIOD_S,
     SAMPLES,
     UPDATE_S,
+    Active,
     active_of,
     active_tasks,
     tasks_at_updates,
@@ -123,6 +125,53 @@ def test_whoever_counts_is_not_counted(
     told = active_of([read_text(text, "vmstat.txt")], busy_cpus)
     assert told is not None
     assert told.mean == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("running", "cpus", "waiting"),
+    [
+        ([1, 2, 1, 2], 2, 0.0),  # whoever counts, and a tool that looks at the same instant
+        ([1, 2, 1, 2], 1, 0.0),
+        ([3, 4, 3, 4], 2, 0.5),
+    ],
+)
+def test_who_runs_is_told_by_cpu_time_and_the_samples_add_who_waits(
+    running: list[int], cpus: int, waiting: float
+) -> None:
+    text = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n"
+    text += " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n"
+    rest = "1      0 100000  10000  90000    0    0     8     8  100  100  2  1 95  2  0\n"
+    text += "".join(f" {one}  {rest}" for one in [9, *running])  # the first is since boot
+    told = active_of([read_text(text, "vmstat.txt")], 0.2, cpus)
+    assert told is not None
+    assert told.mean == pytest.approx(0.2 + 1 + waiting)  # one is blocked
+    assert told.lookers == pytest.approx(0.2 / cpus)
+
+
+@given(mean=st.floats(0, 30), then=st.floats(0, 60), readings=st.integers(5, 500))
+def test_tasks_of_chance_are_counted_to_the_root_of_their_number(
+    mean: float, then: float, readings: int
+) -> None:
+    """A Poisson number, whose variance is its mean."""
+    error = math.sqrt(mean / readings)
+    told = Active(mean=mean, error=error, source=LOAD_AVERAGE, readings=readings)
+    assert told.error_at(then) == pytest.approx(math.sqrt(then / readings))
+
+
+def test_an_average_that_never_moved_is_known_well() -> None:
+    """Three tasks at each of sixteen updates: twice as many are known to a quarter of a task."""
+    told = active_of([read_text(_load_text([3] * 16), "sar.txt")])
+    assert told is not None
+    assert told.readings == 15
+    assert told.error_at(6.0) < 0.25
+
+
+def test_programs_that_always_wait_are_counted_exactly() -> None:
+    """By hand: 8 to 0.01, or 4 to 0.8; of twice as many the error is 1.4 times as large."""
+    for mean, error in ((8.0, 0.01), (4.0, 0.8)):
+        told = Active(mean=mean, error=error, source=LOAD_AVERAGE, readings=24)
+        assert told.error_at(mean) == pytest.approx(error, rel=0.05, abs=0.06)
+        assert told.error_at(2 * mean) == pytest.approx(2**0.5 * told.error_at(mean))
 
 
 def _load_text(numbers: list[int]) -> str:

@@ -142,7 +142,7 @@ def test_a_share_stays_below_all() -> None:
 
 def counted(mean: float, *, busy: float = 0.3, error: float = 0.05) -> Look:
     """Return the recording with a load average of so many tasks, on CPUs that are so busy."""
-    told = Active(mean=mean, error=error, source=LOAD_AVERAGE)
+    told = Active(mean=mean, error=error, source=LOAD_AVERAGE, readings=24)
     cpu = replace(SEEN.cpu, busy=busy, cpus=4)
     return replace(SEEN, cpu=cpu, system=replace(SEEN.system, active=mean, tasks=told))
 
@@ -183,6 +183,24 @@ def test_of_fewer_tasks_than_the_twin_has_its_share_goes() -> None:
     assert found.median == pytest.approx(8 / 9, rel=0.05)
 
 
+def test_tasks_that_few_readings_missed_are_there_all_the_same() -> None:
+    """By hand: 0.44 requests in flight, found twice in 24 readings: 0.37 are there."""
+    missed = counted(0.07, busy=0.0, error=0.064)
+    one = load_of(tasks(0.0, 0.44), tasks(0.0, 1.44), missed)
+    assert one.median == pytest.approx(1.37, rel=0.03)
+    assert 0.8 < one.lo < 1.1 < 1.6 < one.hi < 2
+
+
+@given(recorded=st.floats(0, 20), own=st.floats(0.1, 20), left=st.floats(0, 1))
+def test_who_else_is_there_stays(recorded: float, own: float, left: float) -> None:
+    """Exactly read: more than the twin's own are others. Of fewer, the truth lies between both."""
+    known = counted(recorded, error=1e-4)
+    found = load_of(tasks(0.0, own), tasks(0.0, own * left), known).median
+    others = max(0.0, recorded - own)
+    least, most = others + min(recorded, own) * left, others + own * left
+    assert 0.95 * least - 0.1 < found < 1.05 * most + 0.1
+
+
 def test_a_number_that_scatters_makes_a_wide_answer() -> None:
     narrow, wide = (
         load_of(tasks(1, 3), tasks(2, 6), counted(4.0, error=error)) for error in (0.05, 1.0)
@@ -194,7 +212,7 @@ def test_a_load_that_is_not_of_those_who_wait_may_stay_or_grow_with_its_share() 
     """Requests of a database's group commit are in the queue; its clients sleep in a lock."""
     row = old_row("sda", r=100, w=0, size_kib=8, await_ms=50, util=99)
     seen = seen_of(text(row, reports=20))
-    told = Active(mean=2.5, error=0.1, source=LOAD_AVERAGE)
+    told = Active(mean=2.5, error=0.1, source=LOAD_AVERAGE, readings=24)
     asleep = replace(seen, system=replace(seen.system, active=2.5, tasks=told))
     one = load_of(tasks(1.2, 5), tasks(1.2, 10), asleep)
     assert one.lo < 2.5 < 3.5 < one.hi
@@ -206,7 +224,7 @@ def test_of_asynchronous_requests_nobody_is_in_the_load() -> None:
     """Sixty more of them are none more: fio with libaio on a full disk."""
     row = old_row("sda", r=100, w=0, size_kib=8, await_ms=50, util=99)
     seen = seen_of(text(row, reports=20))
-    told = Active(mean=1.2, error=0.05, source=LOAD_AVERAGE)
+    told = Active(mean=1.2, error=0.05, source=LOAD_AVERAGE, readings=24)
     alone = replace(seen, system=replace(seen.system, active=1.2, tasks=told))
     assert share_seen(alone) == pytest.approx(0.0, abs=0.01)
     assert load_of(tasks(1.2, 5), tasks(1.2, 65), alone).hi < 1.5

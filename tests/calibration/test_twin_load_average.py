@@ -1,5 +1,6 @@
 """The load average in a twin: who is in it, when it is fitted, and how a run counts it."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.look import Look
-from calibration.look.tasks import LOAD_AVERAGE, SAMPLES, Active
+from calibration.look.tasks import LOAD_AVERAGE, LOOKERS, SAMPLES, Active
 from calibration.twin.columns import recorded_columns
 from calibration.twin.fitting import draw_draft
 from calibration.twin.load_average import COLUMN, error_of, share_seen, tasks_of_run
@@ -58,7 +59,7 @@ interval = "{interval}"
 def with_tasks(row: str, mean: float, *, source: str = LOAD_AVERAGE, **shares: float) -> Look:
     """Return a recording of a row of iostat and so many active tasks."""
     seen = seen_of(text(row, reports=20, **shares))  # type: ignore[arg-type]
-    told = Active(mean=mean, error=0.1, source=source)
+    told = Active(mean=mean, error=0.1, source=source, readings=24)
     active = mean if source == LOAD_AVERAGE else None
     return replace(seen, system=replace(seen.system, active=active, tasks=told))
 
@@ -124,12 +125,13 @@ def test_a_verdict_on_the_average_allows_for_how_exactly_it_could_be_read() -> N
     assert "load average" in verdicts[1].advice
 
 
-@given(error=st.floats(0, 5))
-def test_samples_are_known_no_better_than_to_a_task(error: float) -> None:
-    """vmstat and iostat wake up together, and see each other."""
-    assert error_of(Active(mean=4, error=error, source=LOAD_AVERAGE)) == error
-    assert error_of(Active(mean=4, error=error, source=SAMPLES)) >= max(1.0, error)
-    assert error_of(Active(mean=4, error=None, source=SAMPLES)) > 1.0
+@given(error=st.floats(0, 5), lookers=st.floats(0, 1))
+def test_who_looks_may_be_among_the_tasks(error: float, lookers: float) -> None:
+    """vmstat and iostat wake up together, and see each other; one sample has no scatter."""
+    alone = Active(mean=4, error=error, source=LOAD_AVERAGE, readings=24)
+    assert error_of(alone) == error
+    assert error_of(replace(alone, lookers=lookers)) == pytest.approx(math.hypot(error, lookers))
+    assert error_of(replace(alone, error=None)) == LOOKERS
 
 
 def observed(readers: int, pause: str, interval: str) -> Observation:

@@ -2,6 +2,8 @@
 
 from math import exp, inf
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -9,25 +11,30 @@ from hypothesis import strategies as st
 
 from calibration.dataset import Source
 from calibration.host import host_of
-from calibration.look import look
+from calibration.look import Look, look
 from calibration.look.report import to_json, to_text
 from calibration.readers import read_text
+from calibration.readers.proc_report import device_columns
 from calibration.twin.columns import recorded_columns
 from calibration.twin.commits import (
     JOURNAL_BYTES,
     NO_JOURNAL,
     OVERWRITE,
     OWN_FLUSHES_PER_S,
+    SINGLE_FLUSH,
     promise_of,
     shared_max,
 )
-from calibration.twin.demands import READ, SWAP_OUT, SYNC, WRITE, Class, loads_of
+from calibration.twin.demands import DIRECT, READ, SWAP_OUT, SYNC, WRITE, Class, loads_of
 from calibration.twin.draft import Draft
-from calibration.twin.fitting import draw_draft
+from calibration.twin.fitting import draw_draft, draw_drafts, fit_best
 from calibration.twin.page_costs import FOLIO_PAGES
 from calibration.twin.report import writers_told
+from calibration.twin.verdict import Miss, Verdict
 from calibration.twin.what_ifs import every_name, what_ifs_of
+from sim.machine import simulate
 from sim.scenario.load import load_text
+from sim.tools.iostat import compute_iostat
 from sim.units import parse_quantity
 from tests.calibration.test_twin_draft import (
     HOST,
@@ -271,7 +278,7 @@ def test_at_another_load_a_checkpoint_may_write_as_much_as_today() -> None:
 def test_a_twin_says_who_writes_in_bursts() -> None:
     _, draft = checkpointed(100, 3, 20)
     [told] = writers_told(draft)
-    assert "programs wait for a commit (recorded: 100 flushes/s), and written back many at" in told
+    assert "programs wait for a flush (recorded: 100 flushes/s), and written back many at" in told
 
 
 @pytest.mark.parametrize(("names", "merged"), [(None, 0), (None, 120), ("sda-8\n", 120)])
@@ -318,6 +325,145 @@ def test_what_may_be_a_commit_is_no_overwrite(
 ) -> None:
     found = classes_on(mounts, row(w=w, size_kib=4, flushes=24.6, merged=merged))
     assert all(one.promise is not OVERWRITE for one in found)
+
+
+@pytest.mark.parametrize(("merged", "kind"), [(0, DIRECT), (0.76, DIRECT), (2.5, WRITE)])
+def test_what_a_journal_merges_is_not_held_against_direct_writes(merged: float, kind: str) -> None:
+    """As fio on a disk of 7200 rpm was recorded: 0.33 commits a second, each of two or three."""
+    found = classes_on(
+        JOURNALLED, row(w=11, size_kib=8, flushes=0.65, w_await=11.3, util=9, merged=merged)
+    )
+    assert {one.kind for one in found} == {SYNC, kind}
+
+
+def overwriting(mounts: dict[str, str] | None, *, merged: float = 0, w_await: float = 4) -> Look:
+    """Return the look at a database's writes."""
+    printed = row(w=50, size_kib=8, flushes=16, merged=merged, w_await=w_await, util=20)
+    return seen_of(text(printed, heading=NEW, kernel="6.18.0"), mounts)
+
+
+def test_where_no_mount_was_recorded_xfs_commits_come_first_and_overwrites_last() -> None:
+    """Neither merges anything."""
+    [load] = loads_of(overwriting(None))
+    assert [{one.promise for one in found} for found in (load.classes, load.doubt)] == [
+        {SINGLE_FLUSH},
+        {OVERWRITE, None},
+    ]
+    drafts = draw_drafts(overwriting(None), 1)
+    assert [one.is_last_resort for one in drafts] == [False, True]
+    [known] = draw_drafts(overwriting(JOURNALLED), 1)
+    assert known.loads[0].classes == load.doubt
+
+
+def test_what_merges_too_much_for_xfs_and_too_little_for_ext4_overwrites() -> None:
+    [load] = loads_of(overwriting(None, merged=1.6))
+    assert OVERWRITE in {one.promise for one in load.classes}
+    assert not load.doubt
+
+
+def test_what_is_written_beside_a_databases_log_may_stay_as_it_is() -> None:
+    """Writes of 4 ms that take 30 come together: somebody lets them go, and no program waits."""
+    [draft] = draw_drafts(overwriting(JOURNALLED, w_await=30), 1)
+    [only] = [one for one in draft.loads[0].classes if one.kind != SYNC]
+    assert (only.kind, only.at_once) == (WRITE, 1)
+    assert draft.kept == ["process.sda-writes.load_scale=1"]
+
+
+def test_a_flush_that_waits_for_others_has_a_time_of_its_own_to_fit() -> None:
+    """20 % busy with 4 ms each: 0.4 ms of 1 ms are others'. 2 % busy with 0.1 ms: 1 us is."""
+    fitted = "machine.disk.sda.flush"
+    draft = draw_draft(overwriting(JOURNALLED), 1)
+    assert fitted in {one.path for one in draft.priors}
+    columns = recorded_columns(overwriting(JOURNALLED), draft.loads, draft.server)
+    assert "sda f_await_ms" in {one.metric for one in columns}
+    fast = row(w=200, size_kib=8, flushes=64, w_await=0.1, util=2)
+    seen = seen_of(text(fast, heading=NEW, kernel="6.18.0"), JOURNALLED)
+    draft = draw_draft(seen, 1)
+    assert fitted not in {one.path for one in draft.priors}
+    assert draft.sheet.sections["machine", "disk", "sda"]["flush"].value == "1 ms"
+    columns = recorded_columns(seen, draft.loads, draft.server)
+    assert "sda f_await_ms" not in {one.metric for one in columns}
+
+
+LOGS = """\
+title = "Programs that overwrite and sync"
+seed = 1
+[machine]
+kernel = "6.18"
+cpus = 4
+memory = "1 GiB"
+accepts = ["cpu-generation", "large-folios"]
+[machine.disk.vdb]
+device = "multiserver"
+servers = 1
+write = "6 ms"
+write_rate = "0 B/s"
+flush = "50 us"
+capacity = "10 GiB"
+[machine.mount."/"]
+type = "ext4"
+device = "vdb"
+[process.log]
+program = "transactions"
+arrivals = "open"
+rate = "60 /s"
+concurrency = 64
+write_file = "/log"
+write_files = {files}
+write_pattern = "sequential"
+write_area = "16 MiB"
+write_size = "8 KiB"
+write_unit = "4 KiB"
+writes = 1
+fsyncs = 1
+datasync = true
+[run]
+duration = "100 s"
+[measure]
+interval = "1 s"
+families = ["transactions", "disk"]
+"""
+
+
+def test_a_flush_waits_for_the_writes_of_other_files_alone() -> None:
+    """Who syncs the same file waits for these before it flushes.
+
+    By hand: 60 writes/s of 6 ms, log-normal with 0.2, are 36 % busy; a flush that comes at any
+    moment waits for 0.36 x 6.24 / 2 / 0.64 = 1.8 ms, but for none of its own program's.
+    """
+    waits = {}
+    for files in (1, 8):
+        result = simulate(load_text(LOGS.format(files=files), Path("logs.toml")), 1)
+        [disk] = compute_iostat(result.samples[30], result.samples[-1]).devices
+        waits[files] = device_columns(disk)["f_await_ms"]
+    assert waits[1] < 0.3
+    assert waits[8] == pytest.approx(1.8, rel=0.3)
+
+
+@pytest.mark.parametrize(("off", "fitted"), [(1.0, 1), (3.0, 2)])
+def test_a_last_resort_is_fitted_only_beside_no_fair_twin(
+    off: float, fitted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def fit_draft(draft: Draft, *_: object, **_options: object) -> SimpleNamespace:
+        tried.append(draft)
+        miss = Miss(metric="sda util_pct", off=off, trusts=off / len(tried))
+        return SimpleNamespace(draft=draft, verdict=Verdict(misses=(miss,)))
+
+    monkeypatch.setattr("calibration.twin.fitting.fit_draft", fit_draft)
+    seen = overwriting(None)
+    drafts = draw_drafts(seen, 1)
+    how: dict[str, Any] = {"comment": "", "seed": 1, "simulations": 8, "laboratory": None}
+    best = fit_best(drafts, seen, Path(), **how)
+    assert tried == drafts[:fitted]
+    assert best.draft is tried[-1]
+    assert ("taken for fdatasyncs over what is there" in best.draft.choice) is (fitted == 2)
+
+
+def test_a_twin_says_that_an_overwrite_waits_for_a_flush() -> None:
+    [told] = writers_told(draw_draft(overwriting(JOURNALLED), 1))
+    assert "synced: programs wait for a flush (recorded: 16 flushes/s)" in told
 
 
 def test_a_twin_that_overwrites_has_a_file_that_is_there_and_syncs_its_data() -> None:
