@@ -24,8 +24,9 @@ from calibration.look.summary import NothingToLookAt
 from calibration.readers import read_text
 from calibration.twin.anchored import anchored, recorded_figures
 from calibration.twin.answers import (
+    ASLEEP,
     CPU_BUSY,
-    LOAD_MEAN,
+    RUNNING,
     answers_of,
     metrics_json,
     sentence,
@@ -35,6 +36,7 @@ from calibration.twin.columns import columns_of_run
 from calibration.twin.demands import READ, NothingToTwin
 from calibration.twin.draft import BOUNDS, Draft, process_name
 from calibration.twin.fitting import draw_drafts, ensemble_text, fit_best
+from calibration.twin.load_average import share_seen
 from calibration.twin.questions import QuestionError, read_question
 from calibration.twin.server import disk_section
 from calibration.twin.sheet import dotted
@@ -100,10 +102,14 @@ class Kept:
         return Standing(
             server=server,
             twin=self.figures,
-            load=self.figures[LOAD_MEAN],
+            load=self._active(share_seen(seen)),
             values=dict(self.values),
             is_fitted=self.fit is not None,
         )
+
+    def _active(self, share: float) -> float:
+        """Return the tasks that a load average would count, of those who wait for disks a share."""
+        return self.figures.get(RUNNING, 0.0) + share * self.figures.get(ASLEEP, 0.0)
 
     def ask(self, text: str, minute: Minute) -> Told:
         """Answer a question of the server as it was in a minute; raise NoTwin."""

@@ -8,19 +8,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from calibration.follow import keeping
 from calibration.follow.follower import DEVICE, FAIR, Event, Follower
 from calibration.follow.hand import Hand
+from calibration.follow.jobs import Minute
+from calibration.follow.keeping import Kept
 from calibration.follow.state import StateError, restore, state_of
 from calibration.host import host_of
+from calibration.look.tasks import LOAD_AVERAGE, Active
 from calibration.record_text import TextSample, text_of, text_samples
 from calibration.twin import verdict
+from calibration.twin.answers import ASLEEP, RUNNING
 from calibration.twin.columns import TRUST
+from calibration.twin.draft import Draft
 from tests.calibration.followed import changed, series, slower
 from tests.calibration.recorded_twin import HOST
+from tests.calibration.test_twin_draft import old_row, seen_of, text
 
 DOUBLES_S = 150
 NEAR = 0.15
@@ -361,3 +368,21 @@ def test_a_file_that_is_no_state_is_refused(tmp_path: Path, content: str, why: s
         restore(follower(), path)
     assert why in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(("recorded", "load"), [(0.3, 0.1 + 0.2 / 5 * 2), (6.0, 2.1)])
+def test_the_twins_load_has_those_whom_the_servers_load_average_has(
+    recorded: float, load: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five requests are under way. Clients who sleep in a lock are in no load average."""
+    row = old_row("sda", r=100, w=0, size_kib=8, await_ms=50, util=99)
+    seen = seen_of(text(row, reports=20, user=2, system=1, iowait=40))
+    assert seen.cpu.busy is not None
+    running = seen.cpu.busy * (seen.cpu.cpus or 1)
+    counted = Active(mean=running + recorded - 0.1, error=0.05, source=LOAD_AVERAGE, readings=12)
+    seen = replace(seen, system=replace(seen.system, active=counted.mean, tasks=counted))
+    monkeypatch.setattr(keeping, "look_at", lambda _minute: seen)
+    monkeypatch.setattr(Kept, "_correct", lambda _self, _server: None)
+    monkeypatch.setattr(Kept, "_run", lambda _self: {RUNNING: 0.1, ASLEEP: 2.0})
+    kept = Kept(place=Path("twin.toml"), draft=cast("Draft", None), fit=None, text="")
+    assert kept.renew(cast("Minute", None)).load == pytest.approx(load, rel=0.02)
