@@ -27,8 +27,9 @@ By hand: two CPUs are 3 % busy, 0.06 of one; that somebody else runs at 120 samp
 0.06^120. Of a single sample, 0.06 is too much to say so.
 Where /proc/stat tells how busy the CPUs were, those who run need not be sampled: the samples tell
 only who waits for a CPU that somebody else has. Two tools that look at the same instant are among
-these where no CPU is idle: for a share `busy` of the time. By hand: 0.06 run, no sample has more
-than two runnable on two CPUs, 0.3 are blocked: 0.36 tasks, to which the tools add 0.03 at most.
+these where no CPU is idle: for a share `busy` of the time at most. By hand: 0.06 run, no sample has
+more than two runnable on two CPUs, 0.3 are blocked: 0.36 tasks, to which the tools add 0.03 at
+most.
 
 Another number of tasks is counted as exactly as its scatter lets it be. Tasks that come by chance
 (a Poisson number) scatter by the root of their mean; those of a queue more, programs that always
@@ -55,6 +56,7 @@ SAMPLES: Final = "tasks that run or wait for I/O, at the samples"
 SEEN_ADDED: Final = 2  # updates that saw somebody, and as many that did not
 CHANCE_MAX: Final = 0.05
 LOOKERS: Final = 1.0  # tools that look at the same instant, and are awake for it
+UNKNOWN: Final = 1.0  # task: the standard error of one sample, assumed
 _SAMPLED: Final = ("procs_blocked", "procs_uninterruptible")
 
 
@@ -62,7 +64,8 @@ _SAMPLED: Final = ("procs_blocked", "procs_uninterruptible")
 class Active:
     """The mean number of active tasks, its standard error (None: of one sample), what told it.
 
-    `lookers` is how far those who look may be among the tasks, beside that.
+    `lookers` is how far those who look may be among the tasks, beside that. `readings` is 0 where
+    no clock tells how many there were.
     """
 
     mean: float
@@ -73,11 +76,12 @@ class Active:
 
     def error_at(self, mean: float) -> float:
         """Return the standard error of as many readings of another mean; see above."""
-        number = max(1, self.readings)
-        seen = number * self.mean
-        of_one = 1.0 if self.error is None else self.error
-        scatter = (SEEN_ADDED + (number * of_one) ** 2) / (SEEN_ADDED + seen)
-        return math.sqrt(mean * scatter / number)
+        error = UNKNOWN if self.error is None else self.error
+        if not self.readings:
+            return error * math.sqrt(mean / self.mean) if self.mean else error
+        seen = self.readings * self.mean
+        scatter = (SEEN_ADDED + (self.readings * error) ** 2) / (SEEN_ADDED + seen)
+        return math.sqrt(mean * scatter / self.readings)
 
 
 def active_of(

@@ -4,9 +4,10 @@ Models: the administrator's "half as much again as today": a twin that shows 20 
 shows 20 % too much tomorrow.
 Linux counterpart: none.
 Invariants: a figure that was recorded and simulated is the recorded one times the simulated change,
-member by member with the same seeds; shares stay below 100 %; a figure that was not recorded, or
-that today's run has nothing of, is the run's own. Intervals hold the members, the chance of the
-recording, and how far a change is trusted, which is nothing for no change.
+member by member with the same seeds; of the load average, today's is who else is there and who of
+the twin's own tasks, and what changes is added; shares stay below 100 %; a figure that was not
+recorded, or that today's run has nothing of, is the run's own. Intervals hold the members, the
+chance of the recording, and how far a change is trusted, which is nothing for no change.
 Left out: that chances of several figures go together.
 
 With r recorded and s today, s' then, the answer is r s'/s. Of the load average it is who
@@ -178,13 +179,11 @@ def _load(
     assert told is not None
     error = error_of(told)
     counted, luck = _normals(chance), _normals(chance)
-    if answer.question is None:
-        values = [max(0.0, told.mean + error * one) for one in counted]
-        of_mean = error / max(told.mean, error, LOAD_SHOWN)
-        return values, Widths(recording=of_mean, twin=0.0, change=0.0)
     others, own, added = [], [], []
     for i in range(DRAWS):
         then, now = (one[i % len(one)] for one in (answer.runs, before))
+        if answer.question is None:
+            then = now
         today = now.get(RUNNING, 0.0) + share * now.get(ASLEEP, 0.0)
         is_seen = share == 1 or i % 2 == 0
         asleep = (then if is_seen else now).get(ASLEEP, 0.0)
@@ -195,6 +194,10 @@ def _load(
         # What goes is a part of those who are there, also if the twin has more of them today.
         added.append(there * more / today if more < 0 else more)
         own.append(there + added[-1])
+    if answer.question is None:
+        values = [a + b for a, b in zip(others, own, strict=True)]
+        shown = max(median(values), error, LOAD_SHOWN)
+        return values, Widths(recording=pstdev(values) / shown, twin=0.0, change=0.0)
     # What comes then is counted by as many readings.
     usual = median(others) + median(own)
     scatter = math.hypot(told.error_at(usual), told.lookers)

@@ -49,10 +49,12 @@ By hand: 375 writes/s of 0.2 ms with 93 flushes/s at 2.8 % util. 93 fsyncs of 3 
 writes/s, which take (0.075 - 0.028) / 96 = 0.49 ms. S = 0.028 / 375 = 0.075 ms, so that n = 12 come
 together, or more if they are served side by side. In a trace of that database 22 did.
 Flushes: a flush ends after all that came before it. One that finds a device busy waits for the rest
-of that request, and for those in the queue; so f_await is a flush's own time and these. Where they
-may be a tenth of it, its own time is fitted, to f_await as a column. By hand: 32 fdatasyncs/s on a
-disk that is busy for 6.2 ms with each. 20 % of the time it is busy: 0.2 x 3.1 / 0.8 = 0.78 ms of a
-recorded f_await of 1.07 ms are others'. With twice as many they are 2.3 ms; 2.5 were recorded.
+of that request, and for those in the queue; so f_await is a flush's own time and these. Where half
+a request may be a tenth of it, its own time is fitted, to f_await as a column. By hand: an
+fdatasync flushes when its write is done, and then waits for those that came meanwhile, which are
+p + p^2 / 2 (1 - p) in a queue that is busy for p of the time. 16, 32 and 61 a second that take 5.8,
+6.2 and 6.6 ms wait for 0.57, 1.4 and 3.5 ms at most, less as several share the next flush; 0.56,
+1.07 and 2.5 ms were recorded, of a flush of 0.05 ms.
 Groups: if a device serves all that comes side by side and requests come by themselves, none is in
 flight for exp(-X R) of the time. A recorded util below that says that they come in groups: with
 n together (read-ahead, a swap cluster of 8 pages) util = 1 - exp(-(X / n) R), so
@@ -74,6 +76,7 @@ from calibration.look.devices import DeviceLook, lowest
 from calibration.look.intervals import Interval, await_of, rate_of
 from calibration.look.laws import requests_in_system
 from calibration.twin.commits import (
+    COMMIT,
     JOINED_MAX,
     NO_JOURNAL,
     OVERWRITE,
@@ -87,7 +90,7 @@ from calibration.twin.commits import (
     promise_of,
     shared_max,
 )
-from calibration.twin.mounts import journal_of
+from calibration.twin.mounts import file_system_of, journal_of
 from calibration.twin.writers import evidence_of
 from sim.units import two_digits
 
@@ -195,11 +198,12 @@ class Load:
     def flushes_wait(self) -> bool:
         """Whether a good part of a flush's time may be that of requests before it.
 
-        One that comes at any moment finds a request under way for a share `util` of the time.
+        The device is busy for a share `util` of the time, and half of that request is left.
         """
         row, util = self.device.row, (self.device.util_pct or 0.0) / 100
         before_ms = util * (self.device.service_ms or 0.0) / 2
-        return bool(row.get("f_per_s")) and before_ms >= WAITS_COUNT * row.get("f_await_ms", inf)
+        waited_for = are_waited_for(row.get("f_per_s", 0.0))
+        return waited_for and before_ms >= WAITS_COUNT * row.get("f_await_ms", inf)
 
     @property
     def has_bursts(self) -> bool:
@@ -444,22 +448,32 @@ def _is_in_doubt(writes: Direction, device: DeviceLook) -> bool:
     return writes.rate_per_s >= WRITES_MATTER * device.rate_per_s
 
 
-def _are_merged(writes: Direction, device: DeviceLook) -> bool:
-    """Return whether adjoining writes were merged, more of them than a journal's own blocks."""
-    own = JOINED_MAX * device.row.get("f_per_s", 0.0)
+def _are_merged(writes: Direction, device: DeviceLook, beside: Promise | None = None) -> bool:
+    """Return whether adjoining writes were merged, more than the blocks of commits beside them."""
+    own = JOINED_MAX * device.row.get("f_per_s", 0.0) if beside is COMMIT else 0.0
     return device.row.get("wrqm_per_s", 0.0) >= own + DIRECT_MERGED * writes.rate_per_s
 
 
 def _not_waited_for(
-    writes: Direction, reads: Direction, device: DeviceLook, reason: str, seen: Look
+    writes: Direction,
+    reads: Direction,
+    device: DeviceLook,
+    reason: str,
+    seen: Look,
+    beside: Promise | None = None,
 ) -> Class:
-    """Return the class of writes that no flush follows: past the page cache, or a flusher's."""
-    if _are_direct(writes, reads, device, seen):
+    """Return the class of writes that no flush follows: past the page cache, or a flusher's.
+
+    Fsyncs `beside` them leave what was promised.
+    """
+    if _are_direct(writes, reads, device, seen, beside):
         return _direct(writes, device)
     return _buffered(writes, reads, device, reason)
 
 
-def _are_direct(writes: Direction, reads: Direction, device: DeviceLook, seen: Look) -> bool:
+def _are_direct(
+    writes: Direction, reads: Direction, device: DeviceLook, seen: Look, beside: Promise | None
+) -> bool:
     """Return whether writes go past the page cache.
 
     Nothing is merged beside a journal's blocks; a flusher merges what adjoins. On a full device
@@ -468,7 +482,7 @@ def _are_direct(writes: Direction, reads: Direction, device: DeviceLook, seen: L
     every 5 s.
     """
     customers = _customers(writes, device)
-    if "wrqm_per_s" not in device.row or _are_merged(writes, device):
+    if "wrqm_per_s" not in device.row or _are_merged(writes, device, beside):
         return False
     if customers is None:
         return not writes.is_large and _come_by_themselves(writes, reads, device, seen.used)
@@ -595,7 +609,7 @@ def _fsyncs(
     if bursts is not None:
         return waited, _written_back(replace(bursts, size_bytes=_sectors(of_rest)), device, why)
     others = replace(writes, rate_per_s=rest, size_bytes=_sectors(max(of_rest, PAGE)))
-    return waited, _not_waited_for(others, reads, device, why, seen)
+    return waited, _not_waited_for(others, reads, device, why, seen, promise)
 
 
 def _promise(writes: Direction, device: DeviceLook, seen: Look, *, alone: bool) -> Promise:
@@ -603,14 +617,17 @@ def _promise(writes: Direction, device: DeviceLook, seen: Look, *, alone: bool) 
     journal, row = journal_of(device, seen), device.row
     if journal is False:
         return NO_JOURNAL
-    if overwrites(row) and (journal or not logs_like_xfs(row)):
-        return OVERWRITE
+    if overwrites(row):
+        is_unknown = file_system_of(device, seen) is None
+        if journal or (is_unknown and not logs_like_xfs(row)):
+            return OVERWRITE
     return promise_of(writes.rate_per_s, device.row.get("f_per_s", 0.0), alone=alone)
 
 
 def _may_overwrite(device: DeviceLook, promise: Promise | None, seen: Look) -> bool:
-    """Return whether what is taken for XFS's commits may be overwrites: neither is merged."""
-    return promise is not OVERWRITE and journal_of(device, seen) is None and overwrites(device.row)
+    """Return whether what is taken for commits may be overwrites: no file system was recorded."""
+    is_unknown = file_system_of(device, seen) is None and journal_of(device, seen) is None
+    return promise is not OVERWRITE and is_unknown and overwrites(device.row)
 
 
 def bursts_beside(

@@ -119,9 +119,9 @@ def fit_best(
 ) -> Twin:
     """Return the twin of the draft that comes nearest to the recording: the likeliest.
 
-    A loss is minus twice the mean logarithm of a likelihood. A last resort is fitted only if the
-    likelier draft makes no fair twin. The draft says what else was tried. `folder` holds the drafts
-    while they are fitted.
+    A loss is a mean square of distances, in what each column is trusted to. A last resort is fitted
+    only if the likelier draft makes no fair twin. The draft says what else was tried. `folder`
+    holds the drafts while they are fitted.
     """
     twins: list[Twin] = []
     for number, draft in enumerate(drafts):

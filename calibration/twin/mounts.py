@@ -24,6 +24,12 @@ def journal_of(device: DeviceLook, seen: Look) -> bool | None:
     return True if host.has_journal(mount) else None
 
 
+def file_system_of(device: DeviceLook, seen: Look) -> str | None:
+    """Return the type of what is mounted on a device; None: it was not recorded."""
+    mount = mounted_on(device, volume_of(device, seen), seen.source.host)
+    return mount.type if mount is not None else None
+
+
 def volume_of(device: DeviceLook, seen: Look) -> str | None:
     """Return the volume on a device that has most of its writes, if there is one."""
     stack = next((one for one in seen.stacks if one.disk == device.name), None)

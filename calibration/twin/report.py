@@ -14,6 +14,7 @@ from typing import Any, Final
 from calibration.fit.report import parameter_table, posterior_columns
 from calibration.look import Look
 from calibration.twin.columns import LEFT_OUT
+from calibration.twin.commits import OVERWRITE
 from calibration.twin.demands import DIRECT, SWAP_OUT, SYNC, WRITE, Class
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import Twin
@@ -27,7 +28,7 @@ HOW: Final[Mapping[str, str]] = {
     WRITE: "buffered: a flusher writes, and nobody waits",
     SWAP_OUT: "swapped out by reclaim",
 }
-FLUSHED: Final = "synced: programs wait for a flush"  # without a commit that others may share
+FLUSHED: Final = "synced: programs wait for a flush"  # of blocks that are there: no commit
 AT_ONCE: Final = "written back many at a time, and nobody waits"
 
 
@@ -116,7 +117,7 @@ def _how(one: Class) -> str:
     """Return how the writes of a class come to the device, and who waits for them."""
     if one.at_once > 1:
         return AT_ONCE
-    if one.promise is not None and not one.promise.is_shared:
+    if one.promise is OVERWRITE:
         return FLUSHED
     return HOW[one.kind]
 

@@ -2,6 +2,7 @@
 
 import math
 import os
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -167,11 +168,17 @@ def test_an_average_that_never_moved_is_known_well() -> None:
 
 
 def test_programs_that_always_wait_are_counted_exactly() -> None:
-    """By hand: 8 to 0.01, or 4 to 0.8; of twice as many the error is 1.4 times as large."""
-    for mean, error in ((8.0, 0.01), (4.0, 0.8)):
-        told = Active(mean=mean, error=error, source=LOAD_AVERAGE, readings=24)
-        assert told.error_at(mean) == pytest.approx(error, rel=0.05, abs=0.06)
-        assert told.error_at(2 * mean) == pytest.approx(2**0.5 * told.error_at(mean))
+    """By hand: two tasks of chance beside 192 that were seen: sqrt(8 x 2 / 194 / 24) = 0.059."""
+    steady = Active(mean=8.0, error=0.001, source=LOAD_AVERAGE, readings=24)
+    assert steady.error_at(8.0) == pytest.approx(0.059, abs=0.001)
+    varying = replace(steady, mean=4.0, error=0.8)
+    assert varying.error_at(4.0) == pytest.approx(0.8, rel=0.02)
+
+
+def test_without_a_clock_the_error_grows_with_the_root_of_the_tasks() -> None:
+    told = Active(mean=4.0, error=0.1, source=LOAD_AVERAGE, readings=0)
+    assert told.error_at(4.0) == pytest.approx(0.1)
+    assert told.error_at(16.0) == pytest.approx(0.2)
 
 
 def _load_text(numbers: list[int]) -> str:

@@ -169,7 +169,7 @@ def test_who_waits_for_a_cpu_is_added_as_well() -> None:
     assert load_of(tasks(8, 1), tasks(16, 2), seen).median == pytest.approx(18.0, rel=0.02)
 
 
-@given(asleep=st.floats(0.0, 3.0), more=st.floats(1, 50))
+@given(asleep=st.floats(0.0, 2.5), more=st.floats(1, 50))
 def test_no_change_is_trusted_and_leaves_what_was_recorded(asleep: float, more: float) -> None:
     today = tasks(1.2, asleep)
     one = asked(today, tasks(1.2, asleep + more), seen=counted(4.0)).today.summary(LOAD_MEAN)
@@ -189,6 +189,17 @@ def test_tasks_that_few_readings_missed_are_there_all_the_same() -> None:
     one = load_of(tasks(0.0, 0.44), tasks(0.0, 1.44), missed)
     assert one.median == pytest.approx(1.37, rel=0.03)
     assert 0.8 < one.lo < 1.1 < 1.6 < one.hi < 2
+
+
+def test_a_question_that_changes_nothing_changes_no_load() -> None:
+    """Recorded 0.07, of which few readings missed some: today's is what they missed as well."""
+    missed = counted(0.07, busy=0.0, error=0.064)
+    own = tasks(0.0, 0.44)
+    answers = asked(own, own, seen=missed)
+    today, then = (one.summary(LOAD_MEAN).median for one in (answers.today, answers.asked[0]))
+    assert then == pytest.approx(today, rel=0.05)
+    half = asked(own, tasks(0.0, 0.22), seen=missed, load=0.5).asked[0].summary(LOAD_MEAN).median
+    assert half == pytest.approx(today / 2, rel=0.05)
 
 
 @given(recorded=st.floats(0, 20), own=st.floats(0.1, 20), left=st.floats(0, 1))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.look import Look
-from calibration.look.tasks import LOAD_AVERAGE, LOOKERS, SAMPLES, Active
+from calibration.look.tasks import LOAD_AVERAGE, SAMPLES, UNKNOWN, Active
 from calibration.twin.columns import recorded_columns
 from calibration.twin.fitting import draw_draft
 from calibration.twin.load_average import COLUMN, error_of, share_seen, tasks_of_run
@@ -131,7 +131,7 @@ def test_who_looks_may_be_among_the_tasks(error: float, lookers: float) -> None:
     alone = Active(mean=4, error=error, source=LOAD_AVERAGE, readings=24)
     assert error_of(alone) == error
     assert error_of(replace(alone, lookers=lookers)) == pytest.approx(math.hypot(error, lookers))
-    assert error_of(replace(alone, error=None)) == LOOKERS
+    assert error_of(replace(alone, error=None)) == UNKNOWN
 
 
 def observed(readers: int, pause: str, interval: str) -> Observation:
