@@ -19,13 +19,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from math import inf
 from pathlib import Path
 from shutil import which
 from statistics import median
 from typing import Any, Final
 
 from benchmarks.loads import KINDS
+from calibration.twin.afterwards import width_of
 
 RATES: Final[Mapping[str, float]] = {"mail": 15.0, "log": 30.0, "reads": 150.0}
 PROGRAMS: Final = 4
@@ -172,11 +172,6 @@ def count(places: Sequence[Path], source: str, device: str | None) -> None:
         f"inside: {inside} of {columns} columns; no wider than a factor of {WIDTH_MAX:g}:"
         f" {narrow} of {len(widths)}; width {median(widths):.2f} in the median"
     )
-
-
-def width_of(low: float, high: float) -> float:
-    """Return how many times as large an interval's upper end is; one from nothing on is wide."""
-    return high / low if low else inf
 
 
 def main() -> None:

@@ -24,13 +24,12 @@ from calibration.look.summary import NothingToLookAt
 from calibration.readers import read_text
 from calibration.twin.anchored import anchored, recorded_figures
 from calibration.twin.answers import (
-    ASLEEP,
     CPU_BUSY,
-    RUNNING,
     answers_of,
     metrics_json,
     sentence,
     server_figures,
+    tasks_counted,
 )
 from calibration.twin.columns import columns_of_run
 from calibration.twin.demands import READ, NothingToTwin
@@ -102,14 +101,10 @@ class Kept:
         return Standing(
             server=server,
             twin=self.figures,
-            load=self._active(share_seen(seen)),
+            load=tasks_counted(self.figures, share_seen(seen)),
             values=dict(self.values),
             is_fitted=self.fit is not None,
         )
-
-    def _active(self, share: float) -> float:
-        """Return the tasks that a load average would count, of those who wait for disks a share."""
-        return self.figures.get(RUNNING, 0.0) + share * self.figures.get(ASLEEP, 0.0)
 
     def ask(self, text: str, minute: Minute) -> Told:
         """Answer a question of the server as it was in a minute; raise NoTwin."""

@@ -74,9 +74,14 @@ class Active:
     readings: int
     lookers: float = 0.0
 
+    @property
+    def known_to(self) -> float:
+        """Return the standard error of the readings; what is assumed of one sample."""
+        return UNKNOWN if self.error is None else self.error
+
     def error_at(self, mean: float) -> float:
         """Return the standard error of as many readings of another mean; see above."""
-        error = UNKNOWN if self.error is None else self.error
+        error = self.known_to
         if not self.readings:
             return error * math.sqrt(mean / self.mean) if self.mean else error
         seen = self.readings * self.mean

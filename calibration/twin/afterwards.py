@@ -60,7 +60,12 @@ class Outcome:
     @property
     def width(self) -> float:
         """Return upper end / lower end."""
-        return self.hi / self.lo if self.lo > 0 else math.inf
+        return width_of(self.lo, self.hi)
+
+
+def width_of(lo: float, hi: float) -> float:
+    """Return the upper end of an interval / its lower one; inf of one that begins at nothing."""
+    return hi / lo if lo > 0 else math.inf
 
 
 def outcomes(content: Mapping[str, Any], question: str, came: Mapping[str, float]) -> list[Outcome]:

@@ -48,6 +48,7 @@ from calibration.twin.answers import (
     Answer,
     Answers,
     Widths,
+    tasks_counted,
 )
 from calibration.twin.load_average import error_of, known_better, share_seen
 from calibration.twin.questions import Question
@@ -182,9 +183,7 @@ def _load(
     others, own, added = [], [], []
     for i in range(DRAWS):
         then, now = (one[i % len(one)] for one in (answer.runs, before))
-        if answer.question is None:
-            then = now
-        today = now.get(RUNNING, 0.0) + share * now.get(ASLEEP, 0.0)
+        today = tasks_counted(now, share)
         is_seen = share == 1 or i % 2 == 0
         asleep = (then if is_seen else now).get(ASLEEP, 0.0)
         found = max(0.0, told.mean + error * counted[i])

@@ -66,6 +66,11 @@ UNITS: Final[Mapping[str, str]] = {
 }
 
 
+def tasks_counted(figures: Figures, share: float) -> float:
+    """Return a run's tasks that a load average counts: a share of those who sleep for the disks."""
+    return figures.get(RUNNING, 0.0) + share * figures.get(ASLEEP, 0.0)
+
+
 def server_figures(seen: Observation) -> Figures:
     """Return the figures of a run from the end of its warm-up: disks, CPUs, load average."""
     found = {}

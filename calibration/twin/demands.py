@@ -626,8 +626,8 @@ def _promise(writes: Direction, device: DeviceLook, seen: Look, *, alone: bool) 
 
 def _may_overwrite(device: DeviceLook, promise: Promise | None, seen: Look) -> bool:
     """Return whether what is taken for commits may be overwrites: no file system was recorded."""
-    is_unknown = file_system_of(device, seen) is None and journal_of(device, seen) is None
-    return promise is not OVERWRITE and is_unknown and overwrites(device.row)
+    is_told = promise in (OVERWRITE, NO_JOURNAL) or file_system_of(device, seen) is not None
+    return not is_told and overwrites(device.row)
 
 
 def bursts_beside(

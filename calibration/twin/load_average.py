@@ -46,7 +46,7 @@ from typing import Final
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import lowest
-from calibration.look.tasks import LOAD_AVERAGE, UNKNOWN, Active
+from calibration.look.tasks import LOAD_AVERAGE, Active
 from calibration.twin.draft import Draft
 from sim.observation import Observation
 from sim.results import ProcSample
@@ -126,7 +126,7 @@ def share_seen(seen: Look) -> float:
 
 def error_of(told: Active) -> float:
     """Return the standard error of the active tasks that were recorded."""
-    return hypot(told.error if told.error is not None else UNKNOWN, told.lookers)
+    return hypot(told.known_to, told.lookers)
 
 
 def known_better(recorded: float, own: float, told: Active) -> float:
