@@ -139,9 +139,10 @@ class _Work:
         try:
             with Progress(f"simulating {self.scenario.label}") as progress:
                 while server.now_ns() == at_ns + written * every_ns:
-                    with new_folder(self.out / _moment_name(server)) as made:
-                        count = self._fill(made, server)
-                    written += 1
+                    with interrupts_wait():  # or the last tree might be whole and not counted
+                        with new_folder(self.out / _moment_name(server)) as made:
+                            count = self._fill(made, server)
+                        written += 1
                     if server.has_ended():
                         break
                     server.run_to(server.now_ns() + every_ns)
