@@ -3,7 +3,8 @@
 For each load: record it, then the same with twice as many programs and with half as many; make a
 twin of the first recording alone, ask it about both, and count how many of the columns that came
 lie inside the answered 90 % intervals (`python -m calibration afterwards`). The same is done from
-texts alone (`iostat -xz 1`, `vmstat 1`), if these tools are installed. The loads are those of
+texts alone (`iostat -xz 1`, `vmstat 1`), if these tools are installed; what came then is read from
+the whole recording, which has the load average as well. The loads are those of
 benchmarks/loads.py; --load adds one of your own (pgbench, fio).
 
 It takes some ten minutes a load, of which seven are the recordings. The disk is the one that TRIAL
@@ -99,6 +100,7 @@ def record(command: str, place: Path, what: str, seconds: int) -> None:
                 line = [*TOOLS[tool], str(seconds + 1)]  # the first is since boot
                 tools.enter_context(subprocess.Popen(line, stdout=written))
             told = [*iotwin(), "record", str(unfinished), "--duration", f"{seconds}s"]
+            told += ["--interval", "1s"]  # as `iotwin mine --here`
             subprocess.run(told, check=True)
     unfinished.rename(target)
 
@@ -140,7 +142,7 @@ def sources_of(place: Path, what: str) -> dict[str, list[str]]:
 def afterwards(place: Path, source: str, what: str, device: str | None) -> dict[str, Any]:
     """Return what `python -m calibration afterwards` says of one answer."""
     command = [sys.executable, "-P", "-m", "calibration", "afterwards", f"{place}/{source}.json"]
-    command += [*sources_of(place, what)[source], "--what-if", f"load={TIMES[what]:g}"]
+    command += [f"{place}/{what}", "--what-if", f"load={TIMES[what]:g}"]
     command += ["--json", "-", *(["--device", device] if device else [])]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return dict(json.loads(done.stdout))

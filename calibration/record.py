@@ -8,8 +8,7 @@ ends with its end line, so that a cut one is seen to be cut; a stop signal is ta
 never inside one; a file that cannot be read is left out of the sample.
 Left out: fsync after each sample (it would put a journal commit every few seconds on the disk that
 is being watched; a crash of the host may cost its last half minute); /proc/PID/io, which only root
-may read of others; threads of a process (its main thread stands for it); the kernel's command line
-and environments, which may hold secrets.
+may read of others; the kernel's command line and environments, which may hold secrets.
 
 A folder holds host.txt (what stays) and proc.txt (what changes), both in one grammar:
 
@@ -139,7 +138,8 @@ PAGE, MIB = 4096, 1 << 20
 COLD_BYTES = 128 * MIB  # more than most processors' caches hold; less where memory is short
 ROUNDS = 5
 SAMPLE_END = b"=== end\n"
-TASKS = "/proc/PID/stat"  # the section's name: lines of the tasks that are in R or D
+TASKS = "/proc/PID/task/TID/stat"  # the section's name: lines of the tasks that are in R or D
+THREADS_FIELD = 20  # of /proc/PID/stat, counted from 1
 STAMP = "%Y-%m-%dT%H:%M:%S.%f%z"  # of a sample
 STOPS = (signal.SIGINT, signal.SIGTERM)
 INTERVAL_MIN_S = 0.1
@@ -428,15 +428,28 @@ def counters(root: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _active_tasks(root: str) -> Iterator[bytes]:
-    """Yield /proc/PID/stat of each process whose main thread is in R or D, but for this one."""
+    """Yield the stat line of each thread that is in R or D, but for this process."""
     proc = _below(root, "/proc")
     for pid in os.listdir(proc):
         if pid.isdigit() and int(pid) != os.getpid():
             with contextlib.suppress(OSError):  # It has ended meanwhile.
                 line = _read(f"{proc}/{pid}/stat")
-                # The name in brackets may hold anything, brackets too.
-                if line[line.rfind(b")") + 2 :][:1] in (b"R", b"D"):
-                    yield line
+                if _after_name(line)[THREADS_FIELD - 3 : THREADS_FIELD - 2] in ([], [b"1"]):
+                    yield from _if_active(line)
+                    continue
+                for tid in os.listdir(f"{proc}/{pid}/task"):
+                    with contextlib.suppress(OSError):
+                        yield from _if_active(_read(f"{proc}/{pid}/task/{tid}/stat"))
+
+
+def _if_active(line: bytes) -> Iterator[bytes]:
+    if _after_name(line)[:1] in ([b"R"], [b"D"]):
+        yield line
+
+
+def _after_name(line: bytes) -> list[bytes]:
+    """Return the fields behind the name; that is in brackets and may hold anything, these too."""
+    return line[line.rfind(b")") + 1 :].split()
 
 
 def _readable(path: str, root: str) -> Iterator[tuple[str, bytes]]:

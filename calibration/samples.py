@@ -146,6 +146,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
             "procs_running": "tasks running or waiting for a CPU",
             "procs_blocked": "tasks blocked by I/O as /proc/stat counts them",
             "procs_uninterruptible": "processes whose main thread sleeps uninterruptibly",
+            "tasks_uninterruptible": "tasks that sleep uninterruptibly: threads, the kernel's too",
             "procs_total": "tasks, in any state",
             "intr_per_s": "interrupts per second",
             "ctxt_per_s": "context switches per second",

@@ -5,8 +5,8 @@ speaks up when they are no longer the same.
 Linux counterpart: none; the counters are those of /proc (calibration/record.py).
 Invariants: the follower has no clock: all times are the server's own (/proc/uptime), so that a
 series of yesterday or of a simulation gives what a live server would. Nothing is written on the
-server. Whatever is read costs the server the reading of six small files.
-Left out: programs and their threads: a recording of counters does not tell whose a request is.
+server. Whatever is read costs the server the reading of six small files, and a line of each task.
+Left out: whose a request is: counters do not tell.
 
 Readings. Each is a difference of two samples of /proc, by iostat's own arithmetic. They come twice
 an interval, so that a change is in five readings within 30 s at the usual interval of 10 s.

@@ -25,7 +25,7 @@ from calibration.host import Host, host_of, read_host
 from calibration.readers.node_exporter import scrape_of
 from calibration.readers.prometheus import moments_of
 from calibration.readers.scrape import HOST, UNAME, Scrape, hosts_of, proc_texts
-from calibration.record import PROC, counters, lasting
+from calibration.record import PROC, changing, counters, lasting
 from calibration.record_text import RecordText, TextSample
 
 TIMEOUT_S: Final = 5.0
@@ -75,7 +75,7 @@ class Local:
 
     def poll(self) -> list[TextSample]:
         """Return a sample of now."""
-        texts = _texts(counters(self.root))
+        texts = _texts(changing(self.root))
         if "/proc/stat" in texts:
             texts["/proc/stat"] = self._own.without(texts["/proc/stat"])
         return [_sample(datetime.now(UTC).astimezone(), texts)]
@@ -90,7 +90,7 @@ class Tree(Local):
     def poll(self) -> list[TextSample]:
         """Return a sample if its uptime went on; its time of day is the tree's own."""
         for _ in range(TRIES):
-            texts = _texts(counters(self.root))
+            texts = _texts(changing(self.root))
             uptime = texts.get("/proc/uptime", "")
             if not uptime or uptime == self._last:
                 return []

@@ -23,7 +23,7 @@ from calibration.follow.readings import Reading, Readings
 from calibration.host import Host
 from calibration.look.devices import STACKED
 from calibration.look.intervals import mean_row
-from calibration.look.tasks import tasks_of
+from calibration.look.tasks import mean_with_queue, tasks_of
 from calibration.record_text import TextSample
 
 WINDOW_S: Final = 60.0  # of which the twin is
@@ -255,7 +255,8 @@ class Follower:
         """Return the load average, where it settles, and where the twin's does.
 
         Both are means since the load is what it is, of five minutes at most: a load average counts
-        tasks every 5 s, so that of a mean of 0.5 a minute knows half (calibration/look/tasks.py).
+        tasks every 5 s, so that of a mean of 0.5 a minute knows half. A census with the disks'
+        queues knows more, and leaves out what this follower computes (calibration/look/tasks.py).
         """
         since_s = max(self.last[-1].end_s - LOAD_S, self._from_s or 0.0)
         series: list[tuple[float | None, float]] = [
@@ -266,7 +267,8 @@ class Follower:
         if not series:
             return None, None, None
         twin = fmean(self.twin_loads) if self.twin_loads else None
-        return series[-1][1], tasks_of(series), twin
+        counted = _counted([one for one in self.last if one.end_s >= since_s])
+        return series[-1][1], tasks_of(series) if counted is None else counted, twin
 
     def _twin(self, name: str) -> float | None:
         return self.standing.twin.get(name) if self.standing is not None else None
@@ -440,6 +442,23 @@ class Follower:
 
     def _note(self, at: datetime, text: str) -> Event:
         return Event(kind="note", at=at, text=text)
+
+
+def _counted(readings: Sequence[Reading]) -> float | None:
+    """Return the tasks that a load average counts, by the readings' censuses; None: not taken."""
+    taken = [(one, one.census) for one in readings if one.census and one.interval.busy is not None]
+    if not taken or len(taken) < len(readings):
+        return None
+    running = fmean((one.interval.busy or 0.0) * census.cpus for one, census in taken)
+    beside, _error = mean_with_queue(
+        [census.asleep + census.waiting for _one, census in taken],
+        [sum(n for name, n in census.in_flight.items() if followed(name)) for _, census in taken],
+        [
+            sum(row["aqu_sz"] for name, row in one.interval.devices.items() if followed(name))
+            for one, _census in taken
+        ],
+    )
+    return running + beside
 
 
 def followed(name: str) -> bool:

@@ -20,9 +20,10 @@ from typing import Final
 from calibration.look.files import GAP
 from calibration.look.intervals import Interval
 from calibration.readers.proc_report import cpu_shares, cpu_ticks, device_columns
+from calibration.readers.recorder import TASKS, uninterruptible
 from calibration.record_text import TextSample, text_of
 from sim.tools.iostat import compute_iostat
-from sim.tools.parse import DiskRow, parse_diskstats, parse_loadavg, parse_uptime
+from sim.tools.parse import DiskRow, parse_diskstats, parse_loadavg, parse_stat, parse_uptime
 from sim.tools.snapshot import Snapshot
 
 CLOCK_OFF_S: Final = 2.0  # of two clocks read one after the other, one in whole seconds
@@ -34,6 +35,16 @@ COUNTED: Final = ("reads", "read_sectors", "writes", "write_sectors", "discards"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Census:
+    """Who is there at a moment: asleep uninterruptibly, waiting for a CPU; requests by device."""
+
+    asleep: float
+    waiting: float
+    cpus: int
+    in_flight: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reading:
     """What the server did between two samples; `begin_s` and `end_s` are its uptime."""
 
@@ -42,6 +53,7 @@ class Reading:
     end_s: float
     interval: Interval
     load1: float | None
+    census: Census | None = None  # at its end; None where nobody counted
 
     @property
     def length_s(self) -> float:
@@ -131,6 +143,7 @@ def _reading(before: TextSample | None, sample: TextSample) -> Reading:
         begin_s=begin_s,
         end_s=end_s,
         load1=parse_loadavg(loadavg).load1 if loadavg else None,
+        census=_census(sample, cpus=len(ticks) - 1),
         interval=Interval(
             end_s=end_s,
             length_s=end_s - begin_s,
@@ -141,6 +154,19 @@ def _reading(before: TextSample | None, sample: TextSample) -> Reading:
                 if not one.is_unused and not one.disk
             },
         ),
+    )
+
+
+def _census(sample: TextSample, cpus: int) -> Census | None:
+    """Return who is there at a sample, without whoever took it."""
+    if TASKS not in sample.texts:
+        return None
+    running = parse_stat(sample.texts["/proc/stat"]).procs_running - 1
+    return Census(
+        asleep=uninterruptible(sample.texts[TASKS]),
+        waiting=max(0, running - cpus),
+        cpus=cpus,
+        in_flight={name: row.in_flight for name, row in _disks(sample).items()},
     )
 
 

@@ -35,7 +35,7 @@ from calibration.look.intervals import (
 from calibration.look.outliers import outliers
 from calibration.look.processes import ProcessLook, look_at_processes
 from calibration.look.stacking import Stack, stacks_of
-from calibration.look.tasks import Active, active_of, active_tasks, running_at_samples
+from calibration.look.tasks import Active, active_of, running_at_samples
 from calibration.readers import UnreadableRecording
 from calibration.samples import Recording
 from sim.scenario import RecordedSpec
@@ -69,8 +69,12 @@ class System:
     running: float | None
     blocked: float | None
     uninterruptible: float | None
-    active: float | None = None  # tasks that made the load average, from its own steps
-    tasks: Active | None = None  # the same with its error; without a load average from samples
+    tasks: Active | None = None  # that the load average counts, or those of them in I/O
+
+    @property
+    def active(self) -> float | None:
+        """Return how many tasks the load average counts; None if only a part of them is known."""
+        return None if self.tasks is None or self.tasks.in_io_alone else self.tasks.mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +113,7 @@ def look(
     devices = look_at_devices(used, blocks)
     cpu = _cpus(source, used, devices)
     stacks = stacks_of(devices, blocks)
-    system = _system(source, cpu)
+    system = _system(source, cpu, devices)
     swapping = _swap_devices(source, devices)
     return Look(
         source=source,
@@ -219,8 +223,9 @@ def _demands(
     )
 
 
-def _system(source: Source, cpu: CpuLook) -> System:
+def _system(source: Source, cpu: CpuLook, devices: Sequence[DeviceLook]) -> System:
     load, load_source = _load(source)
+    disks = {one.name for one in lowest(devices)}
     busy_cpus = None if cpu.busy is None or cpu.cpus is None else cpu.busy * cpu.cpus
     running = [value for one in source.recordings for value in running_at_samples(one, busy_cpus)]
     return System(
@@ -229,9 +234,8 @@ def _system(source: Source, cpu: CpuLook) -> System:
         swap_used_bytes=_swap_used_bytes(source.recordings),
         running=fmean(running) if running else None,
         blocked=_mean(source.recordings, "procs_blocked"),
-        uninterruptible=_mean(source.recordings, "procs_uninterruptible"),
-        active=active_tasks(source.recordings),
-        tasks=active_of(source.recordings, busy_cpus, cpu.cpus),
+        uninterruptible=_uninterruptible(source.recordings),
+        tasks=active_of(source.recordings, busy_cpus, cpu.cpus, disks),
     )
 
 
@@ -345,6 +349,12 @@ def _figure(source: Source, name: str) -> float | None:
 def _mean(recordings: Sequence[Recording], column: str) -> float | None:
     values = [sample.value for one in recordings for sample in one.select(column)]
     return fmean(values) if values else None
+
+
+def _uninterruptible(recordings: Sequence[Recording]) -> float | None:
+    """Return how many sleep uninterruptibly; recordings of before had main threads alone."""
+    census = _mean(recordings, "tasks_uninterruptible")
+    return _mean(recordings, "procs_uninterruptible") if census is None else census
 
 
 def _swap_used_bytes(recordings: Sequence[Recording]) -> tuple[float, ...]:

@@ -19,10 +19,11 @@ the numbers' scatter s over k updates is known, and their mean to s / sqrt(k). B
 5, 3 and 3 have s = 1.6: their mean is 3 to 0.8.
 Without a load average the samples of /proc/stat tell (vmstat's r and b): those that run or wait for
 a CPU, and those asleep in I/O. Who sleeps uninterruptibly outside I/O (for a journal's commit) is
-not in them: they are the fewest that there can be. Whoever reads /proc/stat runs, and is counted by
-the kernel; some tools take themselves away (sar, vmstat before procps-ng 4.0), others do not, and
-their text does not say. But a task that runs at every sample takes a CPU: where each sample has one
-and the CPUs are busy for less than one of them, that one is the reader, unless it is chance.
+not in them: they are the fewest that there can be (`in_io_alone`).
+Whoever reads /proc/stat runs, and is counted by the kernel; some tools take themselves away (sar,
+vmstat before procps-ng 4.0), others do not, and their text does not say. But a task that runs at
+every sample takes a CPU: where each sample has one and the CPUs are busy for less than one of them,
+that one is the reader, unless it is chance.
 By hand: two CPUs are 3 % busy, 0.06 of one; that somebody else runs at 120 samples has the chance
 0.06^120. Of a single sample, 0.06 is too much to say so.
 Where /proc/stat tells how busy the CPUs were, those who run need not be sampled: the samples tell
@@ -30,6 +31,15 @@ only who waits for a CPU that somebody else has. Two tools that look at the same
 these where no CPU is idle: for a share `busy` of the time at most. By hand: 0.06 run, no sample has
 more than two runnable on two CPUs, 0.3 are blocked: 0.36 tasks, to which the tools add 0.03 at
 most.
+
+A census counts all who sleep uninterruptibly, threads and the kernel's own too, as often as the
+recorder looks, and costs a scan of /proc. Who waits for a request is at the disks' queues, of which
+diskstats tells how many were there at that instant, and how many on average. So of the counts c and
+what was in flight f only what does not go with f is chance:
+    mean c - b f  +  b Q,    b the slope of c over f, from 0 (nobody waits) to 1
+By hand: 120 samples of random reads, 0.45 in flight, c = f: 0.45 to what the queue itself varies,
+0.02, and to 0.01 by chance. The counts alone know it to sqrt(0.45 / 120) = 0.06, 24 updates to
+sqrt(0.45 / 24) = 0.14.
 
 Another number of tasks is counted as exactly as its scatter lets it be. Tasks that come by chance
 (a Poisson number) scatter by the root of their mean; those of a queue more, programs that always
@@ -39,10 +49,10 @@ tasks, beside two tasks of chance (d = 1). By hand: 24 readings found 0.07 tasks
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean, stdev
+from statistics import fmean, linear_regression, pvariance, stdev
 from typing import Final
 
 from calibration.samples import Recording
@@ -52,12 +62,13 @@ PERIOD_S: Final = 60.0  # of the first average
 PRINTED: Final = 0.01  # of an average
 ROUNDING: Final = PRINTED / 12**0.5  # its standard deviation
 LOAD_AVERAGE: Final = "load average"
+CENSUS: Final = "tasks that run or sleep uninterruptibly, at the samples"
 SAMPLES: Final = "tasks that run or wait for I/O, at the samples"
 SEEN_ADDED: Final = 2  # updates that saw somebody, and as many that did not
 CHANCE_MAX: Final = 0.05
 LOOKERS: Final = 1.0  # tools that look at the same instant, and are awake for it
 UNKNOWN: Final = 1.0  # task: the standard error of one sample, assumed
-_SAMPLED: Final = ("procs_blocked", "procs_uninterruptible")
+_ASLEEP: Final = {CENSUS: "tasks_uninterruptible", SAMPLES: "procs_blocked"}  # source -> column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +86,11 @@ class Active:
     lookers: float = 0.0
 
     @property
+    def in_io_alone(self) -> bool:
+        """Whether of those who sleep uninterruptibly only who does so in I/O was counted."""
+        return self.source == SAMPLES
+
+    @property
     def known_to(self) -> float:
         """Return the standard error of the readings; what is assumed of one sample."""
         return UNKNOWN if self.error is None else self.error
@@ -90,29 +106,33 @@ class Active:
 
 
 def active_of(
-    recordings: Sequence[Recording], busy_cpus: float | None = None, cpus: int | None = None
+    recordings: Sequence[Recording],
+    busy_cpus: float | None = None,
+    cpus: int | None = None,
+    disks: Container[str] = (),
 ) -> Active | None:
     """Return the active tasks while the recordings lasted; None if nothing tells.
 
-    Of several recordings the one with most averages tells: they are of the same time. `busy_cpus`
-    is how many of the CPUs were busy on average; both if they are known.
+    A census tells if it was taken as often as the kernel looks; else a load average, else samples
+    of those in I/O. Of several recordings the one that has most of them: they are of the same time.
+    `busy_cpus` is how many of the CPUs were busy on average; both if they are known. `disks` are
+    those that no other device is below.
     """
-    series = [_series(one, "load1") for one in recordings]
-    longest = max(series, key=len, default=[])
-    if not longest:
-        return _sampled(recordings, busy_cpus, cpus)
+    averages = _averages(recordings)
+    sampled = _sampled(recordings, busy_cpus, cpus, disks)
+    if not averages:
+        return sampled
+    readings = _readings(averages)
+    if sampled is not None and sampled.source == CENSUS and sampled.readings > max(readings, 1):
+        return sampled
     return Active(
-        mean=tasks_of(longest),
-        error=_error(longest),
-        source=LOAD_AVERAGE,
-        readings=_readings(longest),
+        mean=tasks_of(averages), error=_error(averages), source=LOAD_AVERAGE, readings=readings
     )
 
 
-def active_tasks(recordings: Sequence[Recording]) -> float | None:
-    """Return the mean number of active tasks by the load average; None: there is none."""
-    found = active_of(recordings)
-    return found.mean if found is not None and found.source == LOAD_AVERAGE else None
+def _averages(recordings: Sequence[Recording]) -> list[tuple[float | None, float]]:
+    """Return the longest series of load averages."""
+    return max((_series(one, "load1") for one in recordings), key=len, default=[])
 
 
 def tasks_of(averages: Sequence[tuple[float | None, float]]) -> float:
@@ -190,41 +210,84 @@ def _chance(found: Sequence[float]) -> float:
 
 def running_at_samples(recording: Recording, busy_cpus: float | None) -> list[float]:
     """Return the tasks that run or wait for a CPU, without whoever counted them."""
-    running = [value for _time, value in _series(recording, "procs_running")]
+    running = _values(recording, "procs_running")
     by_chance = 1.0 if busy_cpus is None else min(busy_cpus, 1.0) ** len(running)
     counts_itself = min(running, default=0) >= 1 and by_chance < CHANCE_MAX
     return [one - counts_itself for one in running]
 
 
 def _sampled(
-    recordings: Sequence[Recording], busy_cpus: float | None, cpus: int | None
+    recordings: Sequence[Recording],
+    busy_cpus: float | None,
+    cpus: int | None,
+    disks: Container[str],
 ) -> Active | None:
-    """Return the tasks that run and those asleep in I/O, of the recording that has most samples."""
-    series = []
-    for one in recordings:
-        running = running_at_samples(one, busy_cpus)
-        asleep = [[value for _time, value in _series(one, name)] for name in _SAMPLED]
-        waiting = next((values for values in asleep if len(values) == len(running)), None)
-        if waiting is not None:
-            series.append(list(zip(running, waiting, strict=True)))
-    longest = max(series, key=len, default=[])
-    if not longest:
+    """Return the tasks that run and those asleep, of the recording that has most samples.
+
+    A census of those asleep is better than a count of those in I/O alone.
+    """
+    found = [
+        (source, running, asleep, one)
+        for one in recordings
+        for source, column in _ASLEEP.items()
+        for running, asleep in [(running_at_samples(one, busy_cpus), _values(one, column))]
+        if running and len(running) == len(asleep)
+    ]
+    if not found:
         return None
+    best = max(found, key=lambda one: (one[0] == CENSUS, len(one[1])))
+    source, running, asleep, recording = best
     if busy_cpus is None or cpus is None:
-        on_cpus, lookers, counted = 0.0, LOOKERS, [a + b for a, b in longest]
+        on_cpus, lookers = 0.0, LOOKERS
     else:
         on_cpus, lookers = busy_cpus, LOOKERS * min(1.0, busy_cpus / cpus)
-        counted = [max(0.0, a - cpus) + b for a, b in longest]
-    error = None
-    if len(counted) > 1:
-        error = max(stdev(counted) / math.sqrt(len(counted)), _chance(counted))
+        running = [max(0.0, one - cpus) for one in running]
+    counted = [a + b for a, b in zip(running, asleep, strict=True)]
+    mean, error = mean_with_queue(counted, *_queue(recording, disks))
     return Active(
-        mean=on_cpus + fmean(counted),
-        error=error,
-        source=SAMPLES,
-        readings=len(counted),
-        lookers=lookers,
+        mean=on_cpus + mean, error=error, source=source, readings=len(counted), lookers=lookers
     )
+
+
+def mean_with_queue(
+    counted: Sequence[float], in_flight: Sequence[float], queue: Sequence[float]
+) -> tuple[float, float | None]:
+    """Return the mean of what samples counted, and its standard error; see above.
+
+    `in_flight` is what they found at the disks, `queue` its means over the intervals that end with
+    them; of other numbers of samples, or of one, nothing is made.
+    """
+    slope = 0.0
+    if 2 < len(counted) == len(in_flight) and queue and pvariance(in_flight) > 0:
+        slope = linear_regression(in_flight, counted).slope
+        slope = min(max(slope, 0.0), 1.0)
+    else:
+        in_flight, queue = [0.0] * len(counted), [0.0]
+    beside = [a - slope * b for a, b in zip(counted, in_flight, strict=True)]
+    mean = max(0.0, fmean(beside) + slope * fmean(queue))
+    if len(counted) < 2:
+        return mean, None
+    of_samples = max(_error_of_mean(beside), _chance([abs(one) for one in beside]))
+    return mean, math.hypot(of_samples, slope * _error_of_mean(queue))
+
+
+def _error_of_mean(values: Sequence[float]) -> float:
+    return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+
+
+def _queue(recording: Recording, disks: Container[str]) -> tuple[list[float], list[float]]:
+    """Return the requests that are at the disks at each sample, and on average before it."""
+    totals: dict[str, dict[int, float]] = {"in_flight": {}, "aqu_sz": {}}
+    for one in recording.samples:
+        if one.column in totals and one.name in disks:
+            total = totals[one.column]
+            if not (one.since_boot and one.column == "aqu_sz"):
+                total[one.report] = total.get(one.report, 0.0) + one.value
+    return list(totals["in_flight"].values()), list(totals["aqu_sz"].values())
+
+
+def _values(recording: Recording, column: str) -> list[float]:
+    return [value for _time, value in _series(recording, column)]
 
 
 def _series(recording: Recording, column: str) -> list[tuple[float | None, float]]:

@@ -28,10 +28,11 @@ from calibration.readers.proc_report import (
 from calibration.record_text import RecordText, TextSample
 from calibration.samples import Kind
 from sim.tools.iostat import DeviceReport, compute_iostat
-from sim.tools.parse import parse_stat, parse_uptime
+from sim.tools.parse import parse_diskstats, parse_stat, parse_uptime
 from sim.tools.snapshot import Snapshot
 
-TASKS: Final = "/proc/PID/stat"
+TASKS: Final = "/proc/PID/task/TID/stat"
+PROCESSES: Final = "/proc/PID/stat"  # in recordings of before: of main threads alone
 
 
 class RecorderReader:
@@ -87,6 +88,9 @@ class RecorderReader:
         rows = {
             device.name: device_columns(device) for device in report.devices if _is_shown(device)
         }
+        for disk in parse_diskstats(sample.texts["/proc/diskstats"]):
+            if disk.name in rows:
+                rows[disk.name]["in_flight"] = disk.in_flight
         cpus = _cpus(before, sample)
         system = _system(before, sample)
         for values in (*rows.values(), *cpus.values(), system):
@@ -190,16 +194,17 @@ def _tasks(text: str) -> dict[str, float]:
     }
 
 
-def _uninterruptible(text: str) -> dict[str, float]:
-    states = [line[line.rfind(")") + 2 :][:1] for line in text.splitlines()]
-    return {"procs_uninterruptible": states.count("D")}
+def uninterruptible(text: str) -> int:
+    """Return how many of the tasks of such a section sleep uninterruptibly."""
+    return [line[line.rfind(")") + 2 :][:1] for line in text.splitlines()].count("D")
 
 
 _NOW: Final[Mapping[str, Callable[[str], dict[str, float]]]] = {
     "/proc/loadavg": loads,
     "/proc/stat": _tasks,
     "/proc/meminfo": memory,
-    TASKS: _uninterruptible,
+    TASKS: lambda text: {"tasks_uninterruptible": uninterruptible(text)},
+    PROCESSES: lambda text: {"procs_uninterruptible": uninterruptible(text)},
 }
 _COUNTERS: Final[Mapping[str, Callable[[str], dict[str, float]]]] = {
     "/proc/stat": stat_counters,

@@ -42,6 +42,7 @@ from calibration.twin.answers import (
     ASLEEP,
     CPU_BUSY,
     DONE,
+    IN_IO,
     LOAD_MEAN,
     RUNNING,
     WIDTHS,
@@ -50,7 +51,7 @@ from calibration.twin.answers import (
     Widths,
     tasks_counted,
 )
-from calibration.twin.load_average import error_of, known_better, share_seen
+from calibration.twin.load_average import TRUSTED, error_of, known_better, share_seen
 from calibration.twin.questions import Question
 from sim.study.trial import Figures
 
@@ -87,7 +88,10 @@ def anchored(answers: Answers, seen: Look, seed: int) -> Answers:
 
 
 def recorded_figures(seen: Look) -> Figures:
-    """Return what was recorded under the names that answers have."""
+    """Return what was recorded under the names that answers have.
+
+    What vmstat tells of a load average is only a part of it, and is no figure here.
+    """
     found = {
         f"disk.{one.name}.{column}": value
         for one in seen.devices
@@ -100,8 +104,8 @@ def recorded_figures(seen: Look) -> Figures:
     found |= {f"cpu.{column}": value for column, value in seen.cpu.shares_pct.items()}
     if seen.cpu.busy is not None:
         found[CPU_BUSY] = 100 * seen.cpu.busy
-    if seen.system.tasks is not None:
-        found[LOAD_MEAN] = seen.system.tasks.mean
+    if seen.system.active is not None:
+        found[LOAD_MEAN] = seen.system.active
     return found
 
 
@@ -113,9 +117,9 @@ def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
     drawn: list[dict[str, float]] = [{} for _ in range(DRAWS)]
     widths = {}
     for name in names:
-        if name in (DONE, RUNNING, ASLEEP):
+        if name in (DONE, RUNNING, ASLEEP, IN_IO):
             continue
-        if name == LOAD_MEAN and name in recorded:
+        if name == LOAD_MEAN and seen.system.tasks is not None:
             values, widths[name] = _load(answer, before, seen, chance)
         else:
             normal = _normals(chance)
@@ -180,15 +184,19 @@ def _load(
     assert told is not None
     error = error_of(told)
     counted, luck = _normals(chance), _normals(chance)
+    who_sleeps, trusted = ASLEEP, [0.0] * DRAWS
+    if told.in_io_alone:
+        who_sleeps, trusted = IN_IO, [TRUSTED * one for one in _normals(chance)]
     others, own, added = [], [], []
     for i in range(DRAWS):
         then, now = (one[i % len(one)] for one in (answer.runs, before))
-        today = tasks_counted(now, share)
+        as_counted, today = tasks_counted(now, share, who_sleeps), tasks_counted(now, share)
         is_seen = share == 1 or i % 2 == 0
         asleep = (then if is_seen else now).get(ASLEEP, 0.0)
         found = max(0.0, told.mean + error * counted[i])
-        others.append(max(0.0, found - today))
-        there = known_better(found, today, told) if found < today else today
+        others.append(max(0.0, found - as_counted))
+        there = known_better(found, as_counted, told) if found < as_counted else as_counted
+        there += (today - as_counted) * (1 + trusted[i])  # who wait for a commit: the twin's alone
         more = then.get(RUNNING, 0.0) + share * asleep - today
         # What goes is a part of those who are there, also if the twin has more of them today.
         added.append(there * more / today if more < 0 else more)

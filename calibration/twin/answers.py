@@ -42,9 +42,11 @@ MEMBERS: Final = 20  # whose 5th and 95th percentile lie inside what came
 LOAD_MEAN: Final = "load_mean"
 RUNNING: Final = "tasks.running"  # parts of load_mean, of which the anchored one is made
 ASLEEP: Final = "tasks.uninterruptible"
+IN_IO: Final = "tasks.in_io"  # those of them whom procs_blocked has
 DONE: Final = "transactions.per_s"  # of all classes: what is asked for, and what is served of it
 CPU_BUSY: Final = "cpu.busy_pct"
 SHOWN_MIN: Final = 0.1  # of a column: less is a journal's occasional write
+MISSED_SHOWN: Final = 1.1  # times what readings found: from there on a sentence says it
 UTIL: Final = ".util_pct"
 CPUS: Final = "the CPUs"
 HDD: Final = "hdd"  # the device that serves one request at a time
@@ -66,9 +68,12 @@ UNITS: Final[Mapping[str, str]] = {
 }
 
 
-def tasks_counted(figures: Figures, share: float) -> float:
-    """Return a run's tasks that a load average counts: a share of those who sleep for the disks."""
-    return figures.get(RUNNING, 0.0) + share * figures.get(ASLEEP, 0.0)
+def tasks_counted(figures: Figures, share: float, asleep: str = ASLEEP) -> float:
+    """Return a run's tasks that are counted: those who run, and a share of those who sleep.
+
+    A load average counts all who are ASLEEP, vmstat those who are IN_IO.
+    """
+    return figures.get(RUNNING, 0.0) + share * figures.get(asleep, 0.0)
 
 
 def server_figures(seen: Observation) -> Figures:
@@ -87,15 +92,16 @@ def server_figures(seen: Observation) -> Figures:
         DONE: done,
         RUNNING: tasks.running,
         ASLEEP: tasks.asleep,
+        IN_IO: tasks.in_io,
         LOAD_MEAN: tasks.active,
     }
 
 
 def unit_of(name: str) -> str:
     """Return the unit of a figure."""
-    return (
-        "tasks" if name in (LOAD_MEAN, RUNNING, ASLEEP) else UNITS.get(name.rsplit(".", 1)[-1], "%")
-    )
+    if name in (LOAD_MEAN, RUNNING, ASLEEP, IN_IO):
+        return "tasks"
+    return UNITS.get(name.rsplit(".", 1)[-1], "%")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,9 +269,18 @@ def _cpus(answer: Answer, today: Answer, seen: Look) -> Iterator[str]:
 def _load(answer: Answer, today: Answer, seen: Look) -> str:
     """Say where the load average settles, and that it is the twin's alone if none was recorded."""
     then, now = _with(answer, LOAD_MEAN), _plain(today, LOAD_MEAN)
-    if seen.system.tasks is None:
+    told = seen.system.tasks
+    if told is None:
         return f"the twin's load average (none was recorded) settles at {then} instead of {now}"
-    return f"the load average settles at {then} instead of {now}"
+    if told.in_io_alone:
+        return (
+            "the load average (none was recorded: vmstat's r and b, and who else waits in the twin)"
+            f" settles at {then} instead of {now}"
+        )
+    said = f"the load average settles at {then} instead of {now}"
+    if today.summary(LOAD_MEAN).median > MISSED_SHOWN * told.mean:
+        said += f", of which so few readings found {two_digits(told.mean)}"
+    return said
 
 
 def _with(answer: Answer, name: str, unit: str = "") -> str:

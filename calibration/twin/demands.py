@@ -105,6 +105,8 @@ SHARED_UTIL: Final = 0.5  # from here on writers meet, and share commits
 WRITES_MATTER: Final = 0.05  # of the requests, as columns of the fit have it (columns.py)
 NOTHING_TELLS: Final = "assumed: nothing tells whether somebody waits for the writes"
 DIRECT_MERGED: Final = 0.01  # of the writes; recorded: direct 0 to 0.004, a flusher's 0.02 and more
+EACH_MIN: Final = 0.5  # sleepers for each write: halfway from none
+CERTAIN: Final = 2.0  # standard errors
 LEVEL: Final = 0.1  # of a queue: the ends of its requests in an interval
 LOG_IDLE: Final = 0.5  # of the time, a journal that commits so much is under way
 EVEN: Final = 0.25  # of a rate, beside chance: what programs do more in one second than in another
@@ -478,18 +480,47 @@ def _are_direct(
 
     Nothing is merged beside a journal's blocks; a flusher merges what adjoins. On a full device
     programs wait for each: either as many tasks wait as requests are in the queue, or the queue has
-    one length all the time. On another one they come by themselves: a flusher's come together,
-    every 5 s.
+    one length all the time. On another one the tasks asleep tell, if they were counted well enough;
+    or the writes come by themselves, where a flusher's come together, every 5 s.
     """
     customers = _customers(writes, device)
-    if "wrqm_per_s" not in device.row or _are_merged(writes, device, beside):
+    if "wrqm_per_s" not in device.row:
+        return False
+    have_sleepers = beside is None and _have_sleepers(writes, seen)
+    if beside is None and (have_sleepers or _are_intervals_short(seen.used)):
+        beside = COMMIT  # a journal's own, every 5 s
+    if _are_merged(writes, device, beside):
         return False
     if customers is None:
-        return not writes.is_large and _come_by_themselves(writes, reads, device, seen.used)
+        is_even = have_sleepers or _come_by_themselves(writes, reads, device, seen.used)
+        return not writes.is_large and is_even
     queue, waiting = device.row.get("aqu_sz", 0.0), waiting_tasks(seen)
     if waiting is not None and abs(waiting - queue) <= max(0.5, (QUEUE_OFF - 1) * queue):
         return True
     return not writes.is_large and _is_level(device.name, seen.used)
+
+
+def _have_sleepers(writes: Direction, seen: Look) -> bool:
+    """Return whether it is certain that a task sleeps for each of a device's writes.
+
+    Who waits for a write sleeps as long as it is in the queue, and so does who waits for any other
+    request; for a flusher's and for asynchronous ones nobody sleeps. By hand: 0.37 tasks sleep,
+    0.35 requests are in the queues, 0.12 of them writes: 1.2 sleepers for each, known to 0.026 /
+    0.12 = 0.2, which is more than one for every second write.
+    """
+    told, busy = seen.system.tasks, seen.cpu.busy
+    if told is None or told.in_io_alone or busy is None or not writes.await_ms:
+        return False
+    inside = requests_in_system(writes.rate_per_s, writes.await_ms)
+    queue = sum(one.row.get("aqu_sz", 0.0) for one in lowest(seen.devices))
+    asleep = told.mean - busy * (seen.cpu.cpus or 1)
+    return asleep - (queue - inside) - CERTAIN * told.known_to > EACH_MIN * inside
+
+
+def _are_intervals_short(used: Sequence[Interval]) -> bool:
+    """Return whether the intervals tell a flusher's bursts from writes that come evenly."""
+    lengths = [one.length_s for one in used if one.length_s]
+    return bool(lengths) and max(lengths) < BURST_S
 
 
 def _come_by_themselves(
@@ -506,9 +537,9 @@ def _come_by_themselves(
         return False
     if 2 * writes.await_ms / service_ms - 1 >= BURST_MIN:
         return False
-    lengths = [one.length_s for one in used if one.length_s]
-    if not lengths or max(lengths) >= BURST_S:
+    if not _are_intervals_short(used):
         return True
+    lengths = [one.length_s for one in used if one.length_s]
     counts = [one.devices.get(device.name, {}).get("w_per_s", 0.0) for one in used]
     usual = median(counts) * median(lengths)
     chance = max(EVEN * usual, CHANCE * sqrt(usual))
@@ -625,8 +656,12 @@ def _promise(writes: Direction, device: DeviceLook, seen: Look, *, alone: bool) 
 
 
 def _may_overwrite(device: DeviceLook, promise: Promise | None, seen: Look) -> bool:
-    """Return whether what is taken for commits may be overwrites: no file system was recorded."""
-    is_told = promise in (OVERWRITE, NO_JOURNAL) or file_system_of(device, seen) is not None
+    """Return whether what is taken for commits may be overwrites.
+
+    It may on XFS, whose commits merge as little, and where no file system was recorded.
+    """
+    may_be_xfs = file_system_of(device, seen) in (None, "xfs")
+    is_told = promise in (OVERWRITE, NO_JOURNAL) or not may_be_xfs
     return not is_told and overwrites(device.row)
 
 

@@ -82,6 +82,7 @@ BURSTS_S_MAX: Final = 120
 REQUESTS_MAX: Final = 10 * REQUESTS_SIMULATED  # of bursts or not, a fit ends
 BUSY_S: Final = 1.0  # of each device in an answer's run: 250 jiffies, which are known to 6 %
 ASKED_S_MAX: Final = 60
+ASKED_INTERVAL: Final = "100 ms"
 WHOLE: Final = 0.5  # of the longest request; recorded ones that are shorter did not adjoin
 WORKING_SET_BYTES: Final = 8 * 2**30
 WORKING_SET_MIN_BYTES: Final = 2**30
@@ -122,18 +123,20 @@ class Draft:
 
     @property
     def asked_run(self) -> tuple[str, ...]:
-        """Return how long an answer is simulated, as a value to set.
+        """Return how long an answer is simulated, and how often it is read, as values to set.
 
         %util counts whole jiffies: of a device that is 4 % busy a run of six seconds has 60 of 4
         ms, and knows its util to 13 %. So each device is busy for a second, where that is no too
-        long run.
+        long run. Who waits for a commit is counted at the readings, and six of them know half a
+        task to 0.3: ten a second are made.
         """
         utils = [load.device.util_pct / 100 for load in self.loads if load.device.util_pct]
         requests = sum(load.device.rate_per_s for load in self.loads)
         bearable_s = min(ASKED_S_MAX, REQUESTS_MAX / requests)
         wanted_s = min(BUSY_S / min(utils), bearable_s) if utils else 0.0
         measured_s = max(self.measured_s, round(wanted_s))
-        return (f"run.duration={self.settle_s + measured_s} s",)
+        duration = f"run.duration={self.settle_s + measured_s} s"
+        return (duration, f"measure.interval={ASKED_INTERVAL}")
 
     @property
     def notes(self) -> list[str]:

@@ -25,6 +25,8 @@ the chance of so few readings of O tasks, O to what a load average is trusted to
 a smaller load a part of those who are there goes: where 8 were recorded to 0.1 and the twin falls
 from 9 to 1, 0.9 are left.
 Where v is less than 1 the new ones may be seen or not: every second draw has none of them.
+vmstat's b has of the sleepers only those in I/O (procs_blocked), not who waits for a commit. There
+O is compared as vmstat counts, and the twin's own others who sleep are added, today and then.
 By hand: 0.44 requests in flight, of which 24 readings found 0.07 to 0.06. They would find 0.44 to
 0.15; 15 % of it are 0.07. (0.07 / 0.15^2 + 0.44 / 0.07^2) / (1 / 0.15^2 + 1 / 0.07^2) = 0.37.
 A run has few readings, and what they count is chance. But the means of two parts are known: CPU
@@ -35,6 +37,8 @@ flight at that instant.
 By hand: 8 programs in fsync on ext4: Q = 3.8, an average of 9: D = 9 is more than Q, all are seen.
 A twin with 9.2 today and 33.4 with four times the programs answers 9 + 24.2 = 33.2; 33 came.
 libaio with 8 requests: Q = 7.9, an average of 0.1: v = 0.01; 32 requests are still 0.4.
+The 8 programs by vmstat: b and r are 4.5. The twin has 4.0 in I/O of its 9.2: 0.5 are others, and
+its load average today is 9.7.
 """
 
 from collections.abc import Container
@@ -46,7 +50,7 @@ from typing import Final
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import lowest
-from calibration.look.tasks import LOAD_AVERAGE, Active
+from calibration.look.tasks import Active
 from calibration.twin.draft import Draft
 from sim.observation import Observation
 from sim.results import ProcSample
@@ -62,10 +66,14 @@ SHARE: Final = 0.2  # of the queue: X R is a mean over the recording, the averag
 
 @dataclass(frozen=True, kw_only=True)
 class Tasks:
-    """Mean number of tasks that run or wait for a CPU, and of those asleep uninterruptibly."""
+    """Mean number of tasks that run or wait for a CPU, and of those asleep uninterruptibly.
+
+    `in_io` are those of the sleepers who are in io_schedule(), as procs_blocked counts them.
+    """
 
     running: float
     asleep: float
+    in_io: float
 
     @property
     def active(self) -> float:
@@ -73,22 +81,34 @@ class Tasks:
         return self.running + self.asleep
 
 
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """Mean number of a recording's tasks that run, and of those sleepers who were counted."""
+
+    running: float
+    asleep: float
+
+
 def tasks_of_run(seen: Observation) -> Tasks:
     """Return the tasks of a run's measured part: at its readings, without most of their chance."""
     inside = [one for one in seen.result.samples if seen.begin_ns <= one.t_ns <= seen.end_ns]
     marks = {one.t_ns: float(one.value) for one in seen.marked("tasks_uninterruptible")}
     if len(inside) < 2:
-        return Tasks(running=0.0, asleep=0.0)
+        return Tasks(running=0.0, asleep=0.0, in_io=0.0)
     whole = compute_iostat(inside[0], inside[-1])
     stats = [parse_stat(one.text("stat")) for one in inside[1:]]
     cpus = len(stats[0].cpus) or 1
     waiting = fmean(max(0, one.procs_running - cpus) for one in stats)
     idle_pct = whole.cpu.idle_pct + whole.cpu.iowait_pct + whole.cpu.steal_pct
     disks = {one.name: one.avgqu_sz for one in whole.devices}
-    beside = fmean(marks.get(one.t_ns, 0.0) - _in_flight(one, disks) for one in inside[1:])
+    in_flight = fmean(_in_flight(one, disks) for one in inside[1:])
+    queue = sum(disks.values())
+    asleep = fmean(marks.get(one.t_ns, 0.0) for one in inside[1:]) - in_flight + queue
+    in_io = fmean(one.procs_blocked for one in stats) - in_flight + queue
     return Tasks(
         running=waiting + cpus * (1 - idle_pct / 100),
-        asleep=max(0.0, beside + sum(disks.values())),
+        asleep=max(0.0, asleep),
+        in_io=max(0.0, min(in_io, asleep)),
     )
 
 
@@ -98,7 +118,7 @@ def _in_flight(sample: ProcSample, disks: Container[str]) -> int:
     return sum(one.in_flight for one in rows if one.name in disks)
 
 
-def recorded_tasks(seen: Look) -> Tasks | None:
+def recorded_tasks(seen: Look) -> Counted | None:
     """Return the tasks of a recording; None if nothing counted them."""
     told, busy = seen.system.tasks, seen.cpu.busy
     if told is None or busy is None:
@@ -108,7 +128,7 @@ def recorded_tasks(seen: Look) -> Tasks | None:
         counted = seen.system.running
         running = told.mean - queued(seen) if counted is None else counted
     running = min(max(running, 0.0), told.mean)
-    return Tasks(running=running, asleep=told.mean - running)
+    return Counted(running=running, asleep=told.mean - running)
 
 
 def queued(seen: Look) -> float:
@@ -138,7 +158,7 @@ def known_better(recorded: float, own: float, told: Active) -> float:
 def draw_load(draft: Draft, seen: Look) -> None:
     """Say why the load average is in no fit, where it is in none; note who else is in it."""
     told, share = seen.system.tasks, share_seen(seen)
-    if told is None or told.source != LOAD_AVERAGE:
+    if told is None or told.in_io_alone:
         draft.server.left_out[COLUMN] = "it was not recorded (sar -q, uptime, iotwin record)"
     elif share < 1:
         draft.server.left_out[COLUMN] = (

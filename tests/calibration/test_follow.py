@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from statistics import fmean
 from typing import cast
 
 import pytest
@@ -20,6 +21,7 @@ from calibration.follow.keeping import Kept
 from calibration.follow.state import StateError, restore, state_of
 from calibration.host import host_of
 from calibration.look.tasks import LOAD_AVERAGE, Active
+from calibration.readers.recorder import TASKS
 from calibration.record_text import TextSample, text_of, text_samples
 from calibration.twin import verdict
 from calibration.twin.answers import ASLEEP, RUNNING
@@ -78,6 +80,42 @@ def test_a_loop_device_is_looked_at_and_a_volume_is_not(name: str, alarms: list[
     ]
     found = [one for one in told(follower(), samples) if one.kind == "alarm"]
     assert [parted["resource"] for one in found for parted in one.content["parted"]] == alarms
+
+
+def with_sleepers(sample: TextSample, number: int) -> TextSample:
+    """Return a sample that found so many tasks asleep uninterruptibly."""
+    return changed(sample, TASKS, "77 (a) b) D 1 77\n78 (b) R 1 78\n" * number)
+
+
+def in_flight(sample: TextSample) -> int:
+    """Return the requests at the only device: Documentation/admin-guide/iostats.rst, field 9."""
+    return int(sample.texts["/proc/diskstats"].split()[11])
+
+
+def settles(samples: Sequence[TextSample]) -> tuple[float | None, Follower]:
+    """Return where the load average settles, and who says so."""
+    one = follower()
+    told(one, samples)
+    return one.load()[1], one
+
+
+def test_the_load_is_who_runs_and_who_was_found_asleep() -> None:
+    """Two sleepers at each sample beside the CPU time; or one for each request, as the queue is."""
+    samples = series(4, 230)
+    by_average, watching = settles(samples)
+    used = watching.last
+    cpus = sum(line.startswith("cpu") for line in samples[0].texts["/proc/stat"].split("\n")) - 1
+    running = cpus * fmean(one.interval.busy or 0.0 for one in used)
+    queue = fmean(one.interval.devices["sda"]["aqu_sz"] for one in used)
+    two, _ = settles([with_sleepers(one, 2) for one in samples])
+    assert two == pytest.approx(running + 2)
+    each, _ = settles([with_sleepers(one, in_flight(one)) for one in samples])
+    assert each == pytest.approx(running + queue, rel=1e-6)
+    assert by_average not in (two, each)
+    # Counted at some samples alone, as in a recording that another tool went on with.
+    assert (
+        settles([*samples[:20], *(with_sleepers(one, 2) for one in samples[20:])])[0] == by_average
+    )
 
 
 def test_a_steady_server_is_no_alarm() -> None:
@@ -380,7 +418,7 @@ def test_the_twins_load_has_those_whom_the_servers_load_average_has(
     assert seen.cpu.busy is not None
     running = seen.cpu.busy * (seen.cpu.cpus or 1)
     counted = Active(mean=running + recorded - 0.1, error=0.05, source=LOAD_AVERAGE, readings=12)
-    seen = replace(seen, system=replace(seen.system, active=counted.mean, tasks=counted))
+    seen = replace(seen, system=replace(seen.system, tasks=counted))
     monkeypatch.setattr(keeping, "look_at", lambda _minute: seen)
     monkeypatch.setattr(Kept, "_correct", lambda _self, _server: None)
     monkeypatch.setattr(Kept, "_run", lambda _self: {RUNNING: 0.1, ASLEEP: 2.0})

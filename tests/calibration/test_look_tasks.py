@@ -2,9 +2,11 @@
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from hypothesis import given
@@ -12,17 +14,18 @@ from hypothesis import strategies as st
 
 from calibration.dataset import open_source
 from calibration.look.tasks import (
+    CENSUS,
     LOAD_AVERAGE,
     PERIOD_S,
     SAMPLES,
     UPDATE_S,
     Active,
     active_of,
-    active_tasks,
     tasks_at_updates,
     tasks_of,
 )
 from calibration.readers import read_text
+from calibration.samples import Kind, Recording, Sample
 
 GROUND_TRUTH = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "groundtruth"
 # run -> tasks that its programs are, a journal's among them: fio's jobs, mailq's processes
@@ -91,6 +94,87 @@ def test_nobody_may_be_seen_by_chance() -> None:
     assert told.error == pytest.approx(0.05, abs=0.01)
 
 
+def census(
+    asleep: Sequence[float],
+    in_flight: Sequence[float],
+    queue: Sequence[float],
+    *,
+    load1: float = 9.0,
+) -> Recording:
+    """Return a recording of a sample a second, on two CPUs that do nothing."""
+    samples = []
+    for second, values in enumerate(zip(asleep, in_flight, queue, strict=True)):
+        told: list[tuple[Kind, str, str, float]] = [
+            ("system", "", "tasks_uninterruptible", values[0]),
+            ("system", "", "procs_running", 1.0 if second % 7 else 0.0),
+            ("system", "", "procs_blocked", 0.0),
+            ("system", "", "load1", load1),
+            ("device", "sda", "in_flight", values[1]),
+            ("device", "dm-0", "in_flight", 50.0),  # what it hands down is in sda's
+        ]
+        if second:
+            told.append(("device", "sda", "aqu_sz", values[2]))
+        samples += [
+            Sample(
+                time_s=float(second),
+                kind=kind,
+                name=name,
+                column=column,
+                value=value,
+                since_boot=False,
+                report=second,
+                line=1,
+            )
+            for kind, name, column, value in told
+        ]
+    return Recording(source="proc.txt", formats=("iotwin record",), samples=tuple(samples))
+
+
+def taken(recording: Recording) -> Active:
+    """Return its tasks; 0.1 of two CPUs are busy."""
+    found = active_of([recording], 0.1, 2, {"sda"})
+    assert found is not None
+    return found
+
+
+def test_who_waits_for_a_request_is_known_from_the_queue() -> None:
+    """Of 121 samples 12 more than usual saw a read: the queue's mean was 0.45 all the same."""
+    lucky = [1.0, 1.0, 0.0] * 22 + [0.0, 1.0] * 27 + [1.0]
+    found = taken(census(lucky, lucky, [0.45] * 121))
+    assert (found.source, found.readings) == (CENSUS, 121)
+    assert fmean(lucky) == pytest.approx(0.595, abs=0.001)
+    assert found.mean == pytest.approx(0.1 + 0.45)
+    # By hand: no sample had another number: 2 in 125 may have.
+    assert found.error == pytest.approx(math.sqrt(2 / 125 * 123 / 125 / 125))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=40, max_size=60))
+def test_a_queue_that_nobody_waits_for_tells_nothing(pairs: list[tuple[int, int]]) -> None:
+    """Each number of sleepers meets each queue alike: what varies is no sign of the other."""
+    asleep, in_flight = [float(a) for a, _b in pairs], [float(b) for _a, b in pairs]
+    both = (asleep + asleep, in_flight + [9.0 - one for one in in_flight])
+    found = taken(census(*both, [4.5] * len(both[0])))
+    assert found.mean == pytest.approx(0.1 + fmean(asleep))
+
+
+def test_others_who_sleep_are_added_and_make_it_uncertain() -> None:
+    """A thread that waits for commits, half of the time, beside 0.4 reads: 0.9."""
+    reads, commits = [1.0, 0.0, 0.0, 1.0, 0.0] * 24, [1.0, 0.0] * 60
+    asleep = [a + b for a, b in zip(reads, commits, strict=True)]
+    found = taken(census(asleep, reads, [0.4] * 120))
+    assert found.mean == pytest.approx(0.1 + 0.9, abs=0.01)
+    assert found.error == pytest.approx(0.5 / math.sqrt(120), rel=0.02)
+
+
+def test_a_census_that_is_rarer_than_the_kernels_looks_gives_way_to_the_average() -> None:
+    often = census([3.0] * 121, [0.0] * 121, [0.0] * 121)
+    seldom = replace(
+        often, samples=tuple(one for one in often.samples if (one.time_s or 0.0) % 60 == 0)
+    )
+    assert (taken(often).source, taken(often).mean) == (CENSUS, pytest.approx(3.1))
+    assert (taken(seldom).source, taken(seldom).mean) == (LOAD_AVERAGE, 9.0)
+
+
 def test_without_an_average_the_samples_count_who_runs_and_waits() -> None:
     text = (
         "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n"
@@ -101,7 +185,7 @@ def test_without_an_average_the_samples_count_who_runs_and_waits() -> None:
     told = active_of([read_text(text, "vmstat.txt")])
     assert told is not None
     assert (told.mean, told.error, told.source) == (4.0, 0.0, SAMPLES)
-    assert active_tasks([read_text(text, "vmstat.txt")]) is None
+    assert told.in_io_alone
 
 
 @pytest.mark.parametrize(
@@ -209,4 +293,7 @@ def test_an_average_that_stays_is_the_number_of_tasks() -> None:
 @pytest.mark.parametrize("run", PROGRAMS)
 def test_the_programs_of_a_real_kernel_are_counted(run: str) -> None:
     source = open_source([str(GROUND_TRUTH / run / "sar.txt.gz")])
-    assert active_tasks(source.recordings) == pytest.approx(PROGRAMS[run], abs=0.2)
+    told = active_of(source.recordings)
+    assert told is not None
+    assert told.source == LOAD_AVERAGE
+    assert told.mean == pytest.approx(PROGRAMS[run], abs=0.2)

@@ -113,9 +113,19 @@ def test_the_text_of_every_file_is_kept_word_for_word(tmp_path: Path) -> None:
     assert facts["/sys/block/dm-0/slaves"] == "sda1\n"
 
 
-def test_only_processes_that_run_or_wait_uninterruptibly_are_kept(tmp_path: Path) -> None:
-    texts = dict(recorder.changing(str(host(tmp_path))))
-    assert texts["/proc/PID/stat"] == b"77 (a) b) D 1 77\n"
+def test_only_tasks_that_run_or_wait_uninterruptibly_are_kept(tmp_path: Path) -> None:
+    """Of a process of several threads each is a task of its own, the sleeping first one too."""
+    root = host(tmp_path)
+    several = "{tid} (fio) {state} 1 79 79 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 100\n"
+    for tid, state in ((79, "S"), (80, "D"), (81, "R")):
+        write(root / f"proc/79/task/{tid}/stat", several.format(tid=tid, state=state))
+    write(root / "proc/79/stat", several.format(tid=79, state="S"))
+    texts = dict(recorder.changing(str(root)))
+    assert sorted(texts["/proc/PID/task/TID/stat"].splitlines()) == [
+        b"77 (a) b) D 1 77",
+        several.format(tid=80, state="D").encode().rstrip(),
+        several.format(tid=81, state="R").encode().rstrip(),
+    ]
 
 
 def test_rates_are_those_that_iostat_would_print(recording: str) -> None:
@@ -126,7 +136,11 @@ def test_rates_are_those_that_iostat_would_print(recording: str) -> None:
     cpu = {s.column: s.value for s in read.samples if s.report == 2 and s.name == "all"}
     assert (cpu["user_pct"], cpu["iowait_pct"], cpu["idle_pct"]) == (10, 20, 70)
     system = {s.column: s.value for s in read.samples if s.report == 2 and s.kind == "system"}
-    assert (system["load1"], system["procs_uninterruptible"]) == (1.5, 1)
+    assert (system["load1"], system["tasks_uninterruptible"]) == (1.5, 1)
+    assert last["in_flight"] == 0
+    before = read_text(recording.replace("/proc/PID/task/TID/stat", "/proc/PID/stat"), "x")
+    assert before.select("procs_uninterruptible")[2].value == 1
+    assert not before.select("tasks_uninterruptible")
 
 
 def test_the_first_report_is_since_boot_and_midnight_passes(recording: str) -> None:

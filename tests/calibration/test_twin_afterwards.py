@@ -82,6 +82,19 @@ def test_the_command_says_how_many_columns_are_inside(tmp_path: Path) -> None:
     assert "the twin was a fair twin" in result.stdout
 
 
+def test_what_vmstat_has_of_a_load_average_is_not_compared_with_one(tmp_path: Path) -> None:
+    """Who waits for a commit is not in it: b and r are the fewest that there can be."""
+    vmstat = tmp_path / "vmstat.txt"
+    vmstat.write_text(
+        "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n"
+        " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n"
+        + " 0  3      0 100000  10000  90000    0    0     8     8  100  100  2  1 95  2  0\n"
+        * 5
+    )
+    content = json.loads(told(tmp_path, "{later}", str(vmstat), "--json", "-").stdout)
+    assert set(content["outcomes"]) == {"disk.sda.r_per_s", "disk.sda.r_await_ms"}
+
+
 def test_the_same_is_told_to_a_program(tmp_path: Path) -> None:
     content = json.loads(told(tmp_path, "{later}", "--json", "-").stdout)
     assert (content["inside"], content["columns"]) == (2, 2)

@@ -10,9 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.look import Look
-from calibration.look.tasks import LOAD_AVERAGE, Active
+from calibration.look.tasks import LOAD_AVERAGE, SAMPLES, Active
 from calibration.twin.anchored import DRAWS, anchored
-from calibration.twin.answers import ASLEEP, LOAD_MEAN, RUNNING, Answer, Answers, answers_of
+from calibration.twin.answers import (
+    ASLEEP,
+    IN_IO,
+    LOAD_MEAN,
+    RUNNING,
+    Answer,
+    Answers,
+    answers_of,
+)
 from calibration.twin.load_average import share_seen
 from calibration.twin.questions import Question
 from sim.scenario.fitted import Fit
@@ -144,7 +152,7 @@ def counted(mean: float, *, busy: float = 0.3, error: float = 0.05) -> Look:
     """Return the recording with a load average of so many tasks, on CPUs that are so busy."""
     told = Active(mean=mean, error=error, source=LOAD_AVERAGE, readings=24)
     cpu = replace(SEEN.cpu, busy=busy, cpus=4)
-    return replace(SEEN, cpu=cpu, system=replace(SEEN.system, active=mean, tasks=told))
+    return replace(SEEN, cpu=cpu, system=replace(SEEN.system, tasks=told))
 
 
 def tasks(running: float, asleep: float) -> Run:
@@ -202,6 +210,38 @@ def test_a_question_that_changes_nothing_changes_no_load() -> None:
     assert half == pytest.approx(today / 2, rel=0.05)
 
 
+def by_vmstat(mean: float, *, error: float = 0.05) -> Look:
+    """Return the recording in which vmstat counted so many tasks that run or sleep in I/O."""
+    seen = counted(mean, error=error)
+    told = Active(mean=mean, error=error, source=SAMPLES, readings=24)
+    return replace(seen, system=replace(seen.system, tasks=told))
+
+
+def test_who_waits_for_a_commit_is_not_in_what_vmstat_counts() -> None:
+    """By hand: 4.5 by vmstat, of the twin's 9.2 it has 4.0: 9.7 today, 24.2 more then."""
+    today = tasks(0.3, 8.9) | {IN_IO: 3.7}
+    then = tasks(0.4, 33.0) | {IN_IO: 14.0}
+    answers = asked(today, then, seen=by_vmstat(4.5), load=4.0)
+    now, four_times = (one.summary(LOAD_MEAN) for one in (answers.today, answers.asked[0]))
+    assert now.median == pytest.approx(9.7, rel=0.02)
+    # Those who wait for the commit are known from the twin alone: 5.2 to 15 %.
+    assert now.hi - now.lo == pytest.approx(2 * 1.645 * 0.15 * 5.2, rel=0.1)
+    assert four_times.median == pytest.approx(33.9, rel=0.03)
+    assert four_times.lo < 33 < four_times.hi
+
+
+@given(recorded=st.floats(0, 20), own=st.floats(0.1, 20), more=st.floats(0, 20))
+def test_where_all_who_sleep_are_in_io_both_counts_tell_the_same(
+    recorded: float, own: float, more: float
+) -> None:
+    today, then = (tasks(0.2, one) | {IN_IO: one} for one in (own, own + more))
+    found = [
+        asked(today, then, seen=replaced).asked[0].summary(LOAD_MEAN).median
+        for replaced in (by_vmstat(recorded, error=1e-4), counted(recorded, error=1e-4))
+    ]
+    assert found[0] == pytest.approx(found[1], rel=0.1, abs=0.1)
+
+
 @given(recorded=st.floats(0, 20), own=st.floats(0.1, 20), left=st.floats(0, 1))
 def test_who_else_is_there_stays(recorded: float, own: float, left: float) -> None:
     """Exactly read: more than the twin's own are others. Of fewer, the truth lies between both."""
@@ -224,7 +264,7 @@ def test_a_load_that_is_not_of_those_who_wait_may_stay_or_grow_with_its_share() 
     row = old_row("sda", r=100, w=0, size_kib=8, await_ms=50, util=99)
     seen = seen_of(text(row, reports=20))
     told = Active(mean=2.5, error=0.1, source=LOAD_AVERAGE, readings=24)
-    asleep = replace(seen, system=replace(seen.system, active=2.5, tasks=told))
+    asleep = replace(seen, system=replace(seen.system, tasks=told))
     one = load_of(tasks(1.2, 5), tasks(1.2, 10), asleep)
     assert one.lo < 2.5 < 3.5 < one.hi
     # By hand: 30 % of 4 CPUs run; 1.3 of 5 requests have their owner in it, as of five more.
@@ -236,7 +276,7 @@ def test_of_asynchronous_requests_nobody_is_in_the_load() -> None:
     row = old_row("sda", r=100, w=0, size_kib=8, await_ms=50, util=99)
     seen = seen_of(text(row, reports=20))
     told = Active(mean=1.2, error=0.05, source=LOAD_AVERAGE, readings=24)
-    alone = replace(seen, system=replace(seen.system, active=1.2, tasks=told))
+    alone = replace(seen, system=replace(seen.system, tasks=told))
     assert share_seen(alone) == pytest.approx(0.0, abs=0.01)
     assert load_of(tasks(1.2, 5), tasks(1.2, 65), alone).hi < 1.5
 

@@ -33,6 +33,7 @@ device = "multiserver"
 capacity = "20 GiB"
 servers = 1
 read = "4 ms"
+write = "4 ms"
 read_rate = "0 B/s"
 scheduler = "none"
 [machine.mount."/"]
@@ -60,8 +61,7 @@ def with_tasks(row: str, mean: float, *, source: str = LOAD_AVERAGE, **shares: f
     """Return a recording of a row of iostat and so many active tasks."""
     seen = seen_of(text(row, reports=20, **shares))  # type: ignore[arg-type]
     told = Active(mean=mean, error=0.1, source=source, readings=24)
-    active = mean if source == LOAD_AVERAGE else None
-    return replace(seen, system=replace(seen.system, active=active, tasks=told))
+    return replace(seen, system=replace(seen.system, tasks=told))
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,10 @@ def test_who_looks_may_be_among_the_tasks(error: float, lookers: float) -> None:
     assert error_of(replace(alone, error=None)) == UNKNOWN
 
 
-def observed(readers: int, pause: str, interval: str) -> Observation:
-    """Run readers, read so often."""
+def observed(readers: int, pause: str, interval: str, does: str = "reads = 1") -> Observation:
+    """Run programs that read or do something else, read so often."""
     written = SERVER.format(readers=readers, pause=pause, interval=interval)
+    written = written.replace("reads = 1", does)
     scenario = load_text(written, Path("readers.toml"))
     return Observation(simulate(scenario, 1), scenario.measure)
 
@@ -146,6 +147,16 @@ def test_readers_who_never_pause_are_all_in_it() -> None:
     tasks = tasks_of_run(observed(5, "0 s", "1 s"))
     assert tasks.active == pytest.approx(5.0, abs=0.05)
     assert tasks.running == pytest.approx(0.25, abs=0.05)  # a CPU of 1 ms in every 4 ms
+
+
+def test_who_waits_for_a_commit_is_in_the_average_and_not_in_io() -> None:
+    """One commit at a time: its thread sleeps in I/O, and so does who waits for own data."""
+    commits = "writes = 1\nfsyncs = 1\nwrite_files = 5"
+    tasks = tasks_of_run(observed(5, "0 s", "1 s", commits))
+    readers = tasks_of_run(observed(5, "0 s", "1 s"))
+    assert tasks.asleep == pytest.approx(5.5, abs=0.7)
+    assert tasks.in_io < 0.7 * tasks.asleep
+    assert readers.in_io == pytest.approx(readers.asleep, rel=0.01)
 
 
 def test_few_readings_tell_what_many_do() -> None:

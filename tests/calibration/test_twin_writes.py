@@ -1,5 +1,6 @@
 """Whose requests they are: fsyncs, a journal's own, bulk, swap, groups; who pays for a page."""
 
+from dataclasses import replace
 from math import exp, inf
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from calibration.dataset import Source
 from calibration.host import host_of
 from calibration.look import Look, look
 from calibration.look.report import to_json, to_text
+from calibration.look.tasks import CENSUS, Active
 from calibration.readers import read_text
 from calibration.readers.proc_report import device_columns
 from calibration.twin.columns import recorded_columns
@@ -336,6 +338,28 @@ def test_what_a_journal_merges_is_not_held_against_direct_writes(merged: float, 
     assert {one.kind for one in found} == {SYNC, kind}
 
 
+@pytest.mark.parametrize(
+    ("sleepers", "error", "kind"),
+    [
+        (0.124, 0.02, DIRECT),  # one for each write
+        (0.124, 0.2, WRITE),  # by a load average: it may be chance
+        (0.01, 0.02, WRITE),  # for a flusher's nobody sleeps
+    ],
+)
+def test_writes_that_tasks_sleep_for_are_no_flushers(
+    sleepers: float, error: float, kind: str
+) -> None:
+    """11 writes/s of 11.3 ms are 0.124 in flight; what is merged may be of a journal's commits."""
+    printed = row(w=11, size_kib=8, flushes=0.38, w_await=11.3, util=9, merged=0.7)
+    seen = seen_of(text(printed, heading=NEW, kernel="6.18.0"), JOURNALLED)
+    assert seen.cpu.busy is not None
+    mean = seen.cpu.busy * (seen.cpu.cpus or 1) + sleepers
+    told = Active(mean=mean, error=error, source=CENSUS, readings=121)
+    seen = replace(seen, system=replace(seen.system, tasks=told))
+    [load] = loads_of(seen)
+    assert [one.kind for one in load.classes] == [kind]
+
+
 def overwriting(mounts: dict[str, str] | None, *, merged: float = 0, w_await: float = 4) -> Look:
     """Return the look at a database's writes."""
     printed = row(w=50, size_kib=8, flushes=16, merged=merged, w_await=w_await, util=20)
@@ -356,11 +380,16 @@ def test_where_no_mount_was_recorded_xfs_commits_come_first_and_overwrites_last(
 
 
 @pytest.mark.parametrize("merged", [0, 1.6])
-def test_of_a_file_system_that_is_known_to_be_xfs_nothing_is_guessed(merged: float) -> None:
+def test_on_xfs_overwrites_are_tried_last(merged: float) -> None:
+    """Its commits merge as little as a database's log, and come first whatever is merged."""
     xfs = {"/proc/mounts": "/dev/sda / xfs rw 0 0\n"}
     [load] = loads_of(overwriting(xfs, merged=merged))
     assert OVERWRITE not in {one.promise for one in load.classes}
-    assert not load.doubt
+    assert OVERWRITE in {one.promise for one in load.doubt}
+    assert [one.is_last_resort for one in draw_drafts(overwriting(xfs), 1)] == [False, True]
+    others = {"/proc/mounts": "/dev/sda / btrfs rw 0 0\n"}
+    [load] = loads_of(overwriting(others, merged=merged))
+    assert OVERWRITE not in {one.promise for one in (*load.classes, *load.doubt)}
 
 
 @pytest.mark.parametrize(("flushes", "is_fitted"), [(0.2, False), (16, True)])

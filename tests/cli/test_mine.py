@@ -14,7 +14,7 @@ from calibration.dataset import open_source
 from calibration.look import Look, look
 from calibration.look.brief import LINES_MAX, brief
 from calibration.look.checks import Finding
-from calibration.look.tasks import settled
+from calibration.look.tasks import LOAD_AVERAGE, SAMPLES, Active, settled
 from calibration.record import held, record
 from calibration.twin.answers import (
     CPU_BUSY,
@@ -181,6 +181,32 @@ def test_an_answer_about_cpus_says_how_busy_they_are(
     )
     other = answered(question=read_question("nvme", draft), runs=runs)
     assert "the CPUs" not in sentence(other, today, seen, draft)
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (None, "the twin's load average (none was recorded) settles at 4 (4 .. 4) instead of 2."),
+        (Active(mean=1.95, error=0.1, source=LOAD_AVERAGE, readings=24), "4) instead of 2."),
+        (
+            Active(mean=1.5, error=0.5, source=LOAD_AVERAGE, readings=24),
+            "4) instead of 2, of which so few readings found 1.5.",
+        ),
+        (
+            Active(mean=1.5, error=0.5, source=SAMPLES, readings=120),
+            "(none was recorded: vmstat's r and b, and who else waits in the twin) settles at 4 (",
+        ),
+    ],
+)
+def test_an_answer_says_where_its_load_average_is_from(
+    seen: Look, draft: Draft, told: Active | None, said: str
+) -> None:
+    """Below it the recorded one is another number: the sentence says why."""
+    recorded = replace(seen, system=replace(seen.system, tasks=told))
+    today = answered(question=None, runs=[asked_for(100) | {LOAD_MEAN: 2.0}])
+    runs = [asked_for(200) | {LOAD_MEAN: 4.0}]
+    then = answered(question=read_question("load=2", draft), runs=runs)
+    assert said in sentence(then, today, recorded, draft)
 
 
 @pytest.mark.parametrize(("name", "same"), [("double_load", "load=2"), ("half_load", "load=0.5")])
