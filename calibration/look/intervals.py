@@ -22,6 +22,7 @@ from statistics import fmean, median
 from typing import Final
 
 from calibration.look.laws import requests_in_system
+from calibration.look.lengths import length_by_rates
 from calibration.samples import Recording, Sample
 
 ALL_CPUS: Final = "all"
@@ -176,7 +177,11 @@ def _of_one(recording: Recording) -> list[Interval]:
         if sample.kind in ("cpu", "device"):
             by_report.setdefault(sample.report, []).append(sample)
     ends = [samples[0].time_s for samples in by_report.values()]
-    lengths = _lengths_s(ends, recording.facts.get("interval_s"))
+    stated = recording.facts.get("interval_s")
+    told_s = float(stated) if stated else None
+    if told_s is None and all(one is None for one in ends):
+        told_s = length_by_rates(recording.samples)
+    lengths = _lengths_s(ends, told_s)
     whole = _whole_reports(recording, by_report)
     numbers = [n for n, samples in by_report.items() if not all(s.since_boot for s in samples)]
     found = {
@@ -225,13 +230,13 @@ def _interval(samples: Sequence[Sample], end_s: float | None, length_s: float | 
     )
 
 
-def _lengths_s(ends: Sequence[float | None], stated_s: str | None) -> list[float | None]:
+def _lengths_s(ends: Sequence[float | None], told_s: float | None) -> list[float | None]:
     """Return the time since the report before; the usual one for the first."""
     steps = [
         b - a if a is not None and b is not None and b > a else None for a, b in pairwise(ends)
     ]
     known = [step for step in steps if step is not None]
-    usual = float(stated_s) if stated_s else (median(known) if known else None)
+    usual = told_s or (median(known) if known else None)
     return [usual, *(step if step is not None else usual for step in steps)]
 
 

@@ -1,6 +1,6 @@
-"""How many tasks made a load average: those that run or sleep uninterruptibly, from its own steps.
+"""How many tasks made a load average: those that run or sleep uninterruptibly.
 
-Models: undoing the smoothing of a load average.
+Models: counting them at each sample; else undoing the smoothing of a load average.
 Linux counterpart: kernel/sched/loadavg.c: calc_global_load, every LOAD_FREQ (5 s and a tick).
 Invariants: nothing is assumed of what the tasks are; an average that never changed is where it
 would settle, and says how many there are by itself; the error has both what is printed and how the
