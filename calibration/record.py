@@ -139,7 +139,10 @@ COLD_BYTES = 128 * MIB  # more than most processors' caches hold; less where mem
 ROUNDS = 5
 SAMPLE_END = b"=== end\n"
 TASKS = "/proc/PID/task/TID/stat"  # the section's name: lines of the tasks that are in R or D
+PROCESSES = "/proc/PID/stat"  # the same of main threads alone
 THREADS_FIELD = 20  # of /proc/PID/stat, counted from 1
+TASKS_MAX = 1000  # some 20 us of a CPU each, at every sample
+SEEN_MIN = 0.9  # of the kernel's tasks; others' may be hidden (hidepid, a container)
 STAMP = "%Y-%m-%dT%H:%M:%S.%f%z"  # of a sample
 STOPS = (signal.SIGINT, signal.SIGTERM)
 INTERVAL_MIN_S = 0.1
@@ -418,7 +421,8 @@ def lasting(root: str) -> Iterator[tuple[str, bytes]]:
 def changing(root: str) -> Iterator[tuple[str, bytes]]:
     """Yield name and text of each file of a sample, then the tasks that run or wait."""
     yield from counters(root)
-    yield TASKS, b"".join(_active_tasks(root))
+    with contextlib.suppress(OSError):  # A tree that is just being changed.
+        yield _active_tasks(root)
 
 
 def counters(root: str) -> Iterator[tuple[str, bytes]]:
@@ -427,24 +431,45 @@ def counters(root: str) -> Iterator[tuple[str, bytes]]:
         yield from _readable(_below(root, name), root)
 
 
-def _active_tasks(root: str) -> Iterator[bytes]:
-    """Yield the stat line of each thread that is in R or D, but for this process."""
+def _active_tasks(root: str) -> tuple[str, bytes]:
+    """Return name and text of the tasks in R or D, but for this process.
+
+    They are the threads of all processes; of more than TASKS_MAX, or where not all of them may be
+    seen, each process's main thread alone.
+    """
     proc = _below(root, "/proc")
+    total = _task_count(proc)
+    lines, several, seen = [], [], 0
     for pid in os.listdir(proc):
-        if pid.isdigit() and int(pid) != os.getpid():
+        if pid.isdigit():
             with contextlib.suppress(OSError):  # It has ended meanwhile.
                 line = _read(f"{proc}/{pid}/stat")
-                if _after_name(line)[THREADS_FIELD - 3 : THREADS_FIELD - 2] in ([], [b"1"]):
-                    yield from _if_active(line)
-                    continue
-                for tid in os.listdir(f"{proc}/{pid}/task"):
-                    with contextlib.suppress(OSError):
-                        yield from _if_active(_read(f"{proc}/{pid}/task/{tid}/stat"))
+                fields = _after_name(line)[THREADS_FIELD - 3 : THREADS_FIELD - 2]
+                threads = int(fields[0]) if fields else 1
+                seen += threads
+                if int(pid) != os.getpid():
+                    lines.append((pid, line))
+                    several += [pid] if threads > 1 else []
+    if total is not None and not SEEN_MIN * total <= seen <= TASKS_MAX:
+        return PROCESSES, b"".join(line for _pid, line in lines if _is_active(line))
+    tasks = [line for pid, line in lines if pid not in set(several)]
+    for pid in several:
+        with contextlib.suppress(OSError):
+            for tid in os.listdir(f"{proc}/{pid}/task"):
+                with contextlib.suppress(OSError):
+                    tasks.append(_read(f"{proc}/{pid}/task/{tid}/stat"))
+    return TASKS, b"".join(line for line in tasks if _is_active(line))
 
 
-def _if_active(line: bytes) -> Iterator[bytes]:
-    if _after_name(line)[:1] in ([b"R"], [b"D"]):
-        yield line
+def _task_count(proc: str) -> int | None:
+    """Return how many tasks the kernel has, by /proc/loadavg; None if it does not say."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(_read(f"{proc}/loadavg").split()[3].partition(b"/")[2])
+    return None
+
+
+def _is_active(line: bytes) -> bool:
+    return _after_name(line)[:1] in ([b"R"], [b"D"])
 
 
 def _after_name(line: bytes) -> list[bytes]:

@@ -452,13 +452,15 @@ def _counted(readings: Sequence[Reading]) -> float | None:
     running = fmean((one.interval.busy or 0.0) * census.cpus for one, census in taken)
     beside, _error = mean_with_queue(
         [census.asleep + census.waiting for _one, census in taken],
-        [sum(n for name, n in census.in_flight.items() if followed(name)) for _, census in taken],
-        [
-            sum(row["aqu_sz"] for name, row in one.interval.devices.items() if followed(name))
-            for one, _census in taken
-        ],
+        [sum(census.in_flight.get(name, 0) for name in _disks(one)) for one, census in taken],
+        [sum(one.interval.devices[name]["aqu_sz"] for name in _disks(one)) for one, _ in taken],
     )
     return running + beside
+
+
+def _disks(reading: Reading) -> list[str]:
+    """Return the disks that had requests: neither volumes on them nor parts of them."""
+    return [name for name in reading.interval.devices if followed(name)]
 
 
 def followed(name: str) -> bool:

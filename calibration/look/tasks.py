@@ -39,7 +39,8 @@ what was in flight f only what does not go with f is chance:
     mean c - b f  +  b Q,    b the slope of c over f, from 0 (nobody waits) to 1
 By hand: 120 samples of random reads, 0.45 in flight, c = f: 0.45 to what the queue itself varies,
 0.02, and to 0.01 by chance. The counts alone know it to sqrt(0.45 / 120) = 0.06, 24 updates to
-sqrt(0.45 / 24) = 0.14.
+sqrt(0.45 / 24) = 0.14. What is left hangs together where tasks sleep for longer than a sample: with
+a correlation r of one with the next, n samples know as much as n (1 - r) / (1 + r).
 
 Another number of tasks is counted as exactly as its scatter lets it be. Tasks that come by chance
 (a Poisson number) scatter by the root of their mean; those of a queue more, programs that always
@@ -52,7 +53,7 @@ import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean, linear_regression, pvariance, stdev
+from statistics import fmean, linear_regression, median, pvariance, stdev, variance
 from typing import Final
 
 from calibration.samples import Recording
@@ -67,6 +68,9 @@ SAMPLES: Final = "tasks that run or wait for I/O, at the samples"
 SEEN_ADDED: Final = 2  # updates that saw somebody, and as many that did not
 CHANCE_MAX: Final = 0.05
 LOOKERS: Final = 1.0  # tools that look at the same instant, and are awake for it
+SLOPE_MIN: Final = 10  # samples; of fewer a slope is chance
+TOGETHER_MAX: Final = 0.95  # correlation of a value with the next
+HALF_AS_OFTEN: Final = 0.5
 UNKNOWN: Final = 1.0  # task: the standard error of one sample, assumed
 _ASLEEP: Final = {CENSUS: "tasks_uninterruptible", SAMPLES: "procs_blocked"}  # source -> column
 
@@ -113,17 +117,18 @@ def active_of(
 ) -> Active | None:
     """Return the active tasks while the recordings lasted; None if nothing tells.
 
-    A census tells if it was taken as often as the kernel looks; else a load average, else samples
-    of those in I/O. Of several recordings the one that has most of them: they are of the same time.
-    `busy_cpus` is how many of the CPUs were busy on average; both if they are known. `disks` are
-    those that no other device is below.
+    A census tells if it was taken half as often as the kernel looks, for it knows the queues; else
+    a load average, else samples of those in I/O. Of several recordings the one that has most of
+    them: they are of the same time. `busy_cpus` is how many of the CPUs were busy on average; both
+    if they are known. `disks` are those that no other device is below.
     """
     averages = _averages(recordings)
     sampled = _sampled(recordings, busy_cpus, cpus, disks)
     if not averages:
         return sampled
     readings = _readings(averages)
-    if sampled is not None and sampled.source == CENSUS and sampled.readings > max(readings, 1):
+    enough = max(HALF_AS_OFTEN * readings, 2)
+    if sampled is not None and sampled.source == CENSUS and sampled.readings >= enough:
         return sampled
     return Active(
         mean=tasks_of(averages), error=_error(averages), source=LOAD_AVERAGE, readings=readings
@@ -257,22 +262,32 @@ def mean_with_queue(
     `in_flight` is what they found at the disks, `queue` its means over the intervals that end with
     them; of other numbers of samples, or of one, nothing is made.
     """
-    slope = 0.0
-    if 2 < len(counted) == len(in_flight) and queue and pvariance(in_flight) > 0:
-        slope = linear_regression(in_flight, counted).slope
-        slope = min(max(slope, 0.0), 1.0)
+    slope, of_slope = 0.0, 0.0
+    scatter = pvariance(in_flight) * len(in_flight) if len(in_flight) > 1 else 0.0
+    if SLOPE_MIN <= len(counted) == len(in_flight) and queue and scatter > 0:
+        slope = min(max(linear_regression(in_flight, counted).slope, 0.0), 1.0)
+        left = [a - slope * b for a, b in zip(counted, in_flight, strict=True)]
+        of_slope = abs(fmean(queue) - fmean(in_flight)) * math.sqrt(variance(left) / scatter)
     else:
         in_flight, queue = [0.0] * len(counted), [0.0]
     beside = [a - slope * b for a, b in zip(counted, in_flight, strict=True)]
     mean = max(0.0, fmean(beside) + slope * fmean(queue))
     if len(counted) < 2:
         return mean, None
-    of_samples = max(_error_of_mean(beside), _chance([abs(one) for one in beside]))
-    return mean, math.hypot(of_samples, slope * _error_of_mean(queue))
+    usual = median(beside)
+    of_samples = max(_error_of_mean(beside), _chance([abs(one - usual) for one in beside]))
+    return mean, math.hypot(of_samples, of_slope, slope * _error_of_mean(queue))
 
 
 def _error_of_mean(values: Sequence[float]) -> float:
-    return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    """Return the standard error of a mean; of values that hang together, as of fewer."""
+    if len(values) < 2:
+        return 0.0
+    off = [one - fmean(values) for one in values]
+    squares = sum(one * one for one in off)
+    together = sum(a * b for a, b in pairwise(off)) / squares if squares else 0.0
+    together = min(max(together, 0.0), TOGETHER_MAX)
+    return stdev(values) * math.sqrt((1 + together) / (1 - together) / len(values))
 
 
 def _queue(recording: Recording, disks: Container[str]) -> tuple[list[float], list[float]]:

@@ -279,7 +279,7 @@ def _load(answer: Answer, today: Answer, seen: Look) -> str:
         )
     said = f"the load average settles at {then} instead of {now}"
     if today.summary(LOAD_MEAN).median > MISSED_SHOWN * told.mean:
-        said += f", of which so few readings found {two_digits(told.mean)}"
+        said += f", where the readings found {two_digits(told.mean)}"
     return said
 
 

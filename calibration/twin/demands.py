@@ -64,7 +64,7 @@ are 1.53 in flight on average; 40 % of the busy time are the reads', which come 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, log1p, sqrt
+from math import hypot, inf, log1p, sqrt
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -106,6 +106,7 @@ WRITES_MATTER: Final = 0.05  # of the requests, as columns of the fit have it (c
 NOTHING_TELLS: Final = "assumed: nothing tells whether somebody waits for the writes"
 DIRECT_MERGED: Final = 0.01  # of the writes; recorded: direct 0 to 0.004, a flusher's 0.02 and more
 EACH_MIN: Final = 0.5  # sleepers for each write: halfway from none
+EACH_MAX: Final = 2.0  # a journal's thread may be beside them
 CERTAIN: Final = 2.0  # standard errors
 LEVEL: Final = 0.1  # of a queue: the ends of its requests in an interval
 LOG_IDLE: Final = 0.5  # of the time, a journal that commits so much is under way
@@ -513,8 +514,10 @@ def _have_sleepers(writes: Direction, seen: Look) -> bool:
         return False
     inside = requests_in_system(writes.rate_per_s, writes.await_ms)
     queue = sum(one.row.get("aqu_sz", 0.0) for one in lowest(seen.devices))
-    asleep = told.mean - busy * (seen.cpu.cpus or 1)
-    return asleep - (queue - inside) - CERTAIN * told.known_to > EACH_MIN * inside
+    asleep = told.mean - busy * (seen.cpu.cpus or 1) - (queue - inside)
+    error = CERTAIN * hypot(told.known_to, told.lookers)
+    # More than one for each are others, of whom nothing says that they do not stand for all.
+    return asleep - error > EACH_MIN * inside and asleep + error < EACH_MAX * inside
 
 
 def _are_intervals_short(used: Sequence[Interval]) -> bool:

@@ -92,6 +92,12 @@ def in_flight(sample: TextSample) -> int:
     return int(sample.texts["/proc/diskstats"].split()[11])
 
 
+def with_partition(sample: TextSample) -> str:
+    """Return /proc/diskstats of a disk with one partition, which has all of its requests."""
+    disk = sample.texts["/proc/diskstats"]
+    return disk + disk.replace("8       0 sda", "8       1 sda1")
+
+
 def settles(samples: Sequence[TextSample]) -> tuple[float | None, Follower]:
     """Return where the load average settles, and who says so."""
     one = follower()
@@ -109,7 +115,10 @@ def test_the_load_is_who_runs_and_who_was_found_asleep() -> None:
     queue = fmean(one.interval.devices["sda"]["aqu_sz"] for one in used)
     two, _ = settles([with_sleepers(one, 2) for one in samples])
     assert two == pytest.approx(running + 2)
-    each, _ = settles([with_sleepers(one, in_flight(one)) for one in samples])
+    parts = [changed(one, "/proc/diskstats", with_partition(one)) for one in samples]
+    each, _ = settles(
+        [with_sleepers(one, in_flight(disk)) for one, disk in zip(parts, samples, strict=True)]
+    )
     assert each == pytest.approx(running + queue, rel=1e-6)
     assert by_average not in (two, each)
     # Counted at some samples alone, as in a recording that another tool went on with.

@@ -10,20 +10,21 @@ from calibration.look.lengths import LONGEST_S, length_by_rates
 from calibration.samples import Sample
 
 
-def printed(rates: list[float], column: str = "w_per_s") -> list[Sample]:
-    """Return rates as iostat prints them."""
+def printed(rates: list[float], column: str = "w_per_s", places: int = 2) -> list[Sample]:
+    """Return rates as iostat prints them, each beside an await."""
     return [
         Sample(
             time_s=None,
             kind="device",
             name="sda",
-            column=column,
-            value=round(rate, 2),
+            column=name,
+            value=round(value, places),
             since_boot=False,
             report=number,
             line=number,
         )
         for number, rate in enumerate(rates)
+        for name, value in ((column, rate), ("r_await_ms", 3.14 + number))
     ]
 
 
@@ -49,6 +50,21 @@ def test_counts_that_come_by_chance_tell_the_length(length_s: int) -> None:
     chance = random.Random(1)
     rates = [chance.randrange(1, 300) / length_s for _ in range(60)]
     assert length_by_rates(printed(rates)) == length_s
+
+
+def test_columns_that_are_tied_do_not_make_a_length_shorter() -> None:
+    """An overwrite is two writes for one flush: in 2 s all writes are whole a second."""
+    chance = random.Random(1)
+    flushes = [chance.randrange(1, 300) / 2 for _ in range(60)]
+    both = [*printed(flushes, "f_per_s"), *printed([2 * one for one in flushes])]
+    assert length_by_rates(both) == 2
+
+
+@pytest.mark.parametrize("places", [0, 1])
+def test_without_hundredths_nothing_is_told(places: int) -> None:
+    chance = random.Random(1)
+    rates = [chance.randrange(3000) / 30 for _ in range(60)]
+    assert length_by_rates(printed(rates, places=places)) is None
 
 
 def test_other_numbers_tell_nothing() -> None:

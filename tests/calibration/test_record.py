@@ -47,7 +47,7 @@ def host(root: Path, second: int = 0) -> Path:
         root / "proc/diskstats",
         DISKS.format(reads=done, sectors=8 * done, read_ms=4 * done, busy_ms=2 * done),
     )
-    write(root / "proc/loadavg", "1.50 1.20 0.90 2/100 4321\n")
+    write(root / "proc/loadavg", "1.50 1.20 0.90 2/2 4321\n")
     write(root / "proc/77/stat", "77 (a) b) D 1 77\n")
     write(root / "proc/78/stat", "78 (sleeper) S 1 78\n")
     write(root / "proc/sys/kernel/osrelease", "2.6.16\n")
@@ -126,6 +126,25 @@ def test_only_tasks_that_run_or_wait_uninterruptibly_are_kept(tmp_path: Path) ->
         several.format(tid=80, state="D").encode().rstrip(),
         several.format(tid=81, state="R").encode().rstrip(),
     ]
+
+
+@pytest.mark.parametrize("tasks", [3, 5000])
+def test_where_tasks_are_hidden_or_too_many_processes_stand_for_them(
+    tmp_path: Path, tasks: int
+) -> None:
+    """Two of three are seen, as with hidepid; or a scan would take a tenth of a second."""
+    root = host(tmp_path)
+    write(root / "proc/loadavg", f"1.50 1.20 0.90 2/{tasks} 4321\n")
+    if tasks > recorder.TASKS_MAX:
+        many = f"79 (java) S 1 79 79 0 -1 0 0 0 0 0 0 0 0 0 20 0 {tasks - 2} 0 100\n"
+        write(root / "proc/79/stat", many)
+    texts = dict(recorder.changing(str(root)))
+    assert texts["/proc/PID/stat"] == b"77 (a) b) D 1 77\n"
+    assert "/proc/PID/task/TID/stat" not in texts
+
+
+def test_a_tree_that_has_just_gone_is_an_empty_sample(tmp_path: Path) -> None:
+    assert dict(recorder.changing(str(tmp_path / "gone"))) == {}
 
 
 def test_rates_are_those_that_iostat_would_print(recording: str) -> None:

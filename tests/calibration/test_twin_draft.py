@@ -307,7 +307,8 @@ def test_a_device_is_busy_for_a_second_in_the_runs_of_an_answer(
     await_ms = 10 * util / reads_per_s
     row = old_row("vda", r=reads_per_s, w=0, size_kib=8, await_ms=await_ms, util=util)
     draft = draft_of(text(row))
-    assert draft.asked_run[0] == f"run.duration={draft.settle_s + measured_s} s"
+    duration = f"run.duration={draft.settle_s + measured_s} s"
+    assert draft.asked_run == (duration, "measure.interval=100 ms")
 
 
 @pytest.mark.parametrize(("await_ms", "counts"), [(0.1, True), (2.8, True), (3.0, False)])

@@ -344,6 +344,7 @@ def test_what_a_journal_merges_is_not_held_against_direct_writes(merged: float, 
         (0.124, 0.02, DIRECT),  # one for each write
         (0.124, 0.2, WRITE),  # by a load average: it may be chance
         (0.01, 0.02, WRITE),  # for a flusher's nobody sleeps
+        (1.0, 0.02, WRITE),  # somebody sleeps all the time, on a mount that does not answer
     ],
 )
 def test_writes_that_tasks_sleep_for_are_no_flushers(

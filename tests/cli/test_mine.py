@@ -190,7 +190,7 @@ def test_an_answer_about_cpus_says_how_busy_they_are(
         (Active(mean=1.95, error=0.1, source=LOAD_AVERAGE, readings=24), "4) instead of 2."),
         (
             Active(mean=1.5, error=0.5, source=LOAD_AVERAGE, readings=24),
-            "4) instead of 2, of which so few readings found 1.5.",
+            "4) instead of 2, where the readings found 1.5.",
         ),
         (
             Active(mean=1.5, error=0.5, source=SAMPLES, readings=120),
