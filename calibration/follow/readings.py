@@ -20,7 +20,8 @@ from typing import Final
 from calibration.look.files import GAP
 from calibration.look.intervals import Interval
 from calibration.readers.proc_report import cpu_shares, cpu_ticks, device_columns
-from calibration.readers.recorder import TASKS, uninterruptible
+from calibration.readers.recorder import uninterruptible
+from calibration.record import TASKS
 from calibration.record_text import TextSample, text_of
 from sim.tools.iostat import compute_iostat
 from sim.tools.parse import DiskRow, parse_diskstats, parse_loadavg, parse_stat, parse_uptime

@@ -25,14 +25,12 @@ from calibration.readers.proc_report import (
     stat_counters,
     vm_counters,
 )
+from calibration.record import PROCESSES, TASKS
 from calibration.record_text import RecordText, TextSample
 from calibration.samples import Kind
 from sim.tools.iostat import DeviceReport, compute_iostat
 from sim.tools.parse import parse_diskstats, parse_stat, parse_uptime
 from sim.tools.snapshot import Snapshot
-
-TASKS: Final = "/proc/PID/task/TID/stat"
-PROCESSES: Final = "/proc/PID/stat"  # in recordings of before: of main threads alone
 
 
 class RecorderReader:

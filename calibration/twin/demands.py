@@ -509,12 +509,12 @@ def _have_sleepers(writes: Direction, seen: Look) -> bool:
     0.35 requests are in the queues, 0.12 of them writes: 1.2 sleepers for each, known to 0.026 /
     0.12 = 0.2, which is more than one for every second write.
     """
-    told, busy = seen.system.tasks, seen.cpu.busy
-    if told is None or told.in_io_alone or busy is None or not writes.await_ms:
+    told, sleeping = seen.system.tasks, _sleeping(seen)
+    if told is None or sleeping is None or not writes.await_ms:
         return False
     inside = requests_in_system(writes.rate_per_s, writes.await_ms)
     queue = sum(one.row.get("aqu_sz", 0.0) for one in lowest(seen.devices))
-    asleep = told.mean - busy * (seen.cpu.cpus or 1) - (queue - inside)
+    asleep = sleeping - (queue - inside)
     error = CERTAIN * hypot(told.known_to, told.lookers)
     # More than one for each are others, of whom nothing says that they do not stand for all.
     return asleep - error > EACH_MIN * inside and asleep + error < EACH_MAX * inside
@@ -573,10 +573,16 @@ def waiting_tasks(seen: Look) -> int | None:
 
     Those that run are taken off; if the CPUs are full, who waits for one is in the average too.
     """
-    busy, active = seen.cpu.busy, seen.system.active
-    if active is None or busy is None or busy >= FULL:
+    busy, sleeping = seen.cpu.busy, _sleeping(seen)
+    if sleeping is None or busy is None or busy >= FULL:
         return None
-    return max(0, round(active - busy * (seen.cpu.cpus or 1)))
+    return max(0, round(sleeping))
+
+
+def _sleeping(seen: Look) -> float | None:
+    """Return the tasks that a load average counts and that are on no CPU; None: not known."""
+    busy, active = seen.cpu.busy, seen.system.active
+    return None if active is None or busy is None else active - busy * (seen.cpu.cpus or 1)
 
 
 def _writers(queued: int, waiting: int | None, device: DeviceLook) -> int:

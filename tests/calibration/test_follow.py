@@ -21,7 +21,7 @@ from calibration.follow.keeping import Kept
 from calibration.follow.state import StateError, restore, state_of
 from calibration.host import host_of
 from calibration.look.tasks import LOAD_AVERAGE, Active
-from calibration.readers.recorder import TASKS
+from calibration.record import TASKS
 from calibration.record_text import TextSample, text_of, text_samples
 from calibration.twin import verdict
 from calibration.twin.answers import ASLEEP, RUNNING
