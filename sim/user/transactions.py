@@ -15,6 +15,8 @@ Theory: with demand D_k at device k, S_cpu on c CPUs, and X transactions per sec
     open                X = rate, while every U < 1 and X R <= concurrency
     groups of n         a device that serves all side by side is busy for 1 - exp(-(X / n) R)
     closed              X = concurrency / (think + R) <= 1 / max D_k
+A mail server fsyncs a message, renames it, and fsyncs the directory: of its two commits the second
+writes no data (directory_fsyncs). By hand, ext4: three writes, then two, with two flushes each.
 Written pages leave 30 s after their file first became dirty: one file leaves all at once, every
 half minute; files that are written in turn, each for some seconds, leave one after the other.
 By hand, the defaults on a 15K disk: a random read of 8 KiB takes 5.6 ms. One customer without
@@ -223,6 +225,13 @@ class TransactionsParams:
         source="scenario",
         doc="fdatasync in place of fsync: times alone are no reason for a commit",
     )
+    directory_fsyncs: float = param(
+        0.0,
+        dim="number",
+        minimum=0,
+        source="scenario",
+        doc="how often a transaction then renames a file of its own and fsyncs the directory",
+    )
     writeback: float = param(
         0.0,
         dim="number",
@@ -400,6 +409,8 @@ class _Worker:
 
     __slots__ = (
         "_cpu",
+        "_directory_fd",
+        "_names",
         "_numbers",
         "_places",
         "_read_fd",
@@ -426,6 +437,8 @@ class _Worker:
         self._places = sys.stream(f"places.{number}")
         self._read_fd = -1
         self._write_fds: list[int] = []  # its file, or that of each turn
+        self._directory_fd = -1
+        self._names = [f"{shared.params.write_file}.{word}.{number}" for word in ("new", "old")]
 
     def open_files(self) -> Blocking[None]:
         """Open what will be read and written."""
@@ -442,6 +455,11 @@ class _Worker:
                 path = self.shared.write_path(number)
                 fd = yield from self.sys.open(path, flags)
                 self._write_fds.append(fd)
+        if params.directory_fsyncs:
+            fd = yield from self.sys.open(self._names[0], O_WRONLY | O_CREAT)
+            yield from self.sys.close(fd)
+            directory = params.write_file.rpartition("/")[0] or "/"
+            self._directory_fd = yield from self.sys.open(directory, O_RDONLY)
 
     def transaction(self) -> Blocking[None]:
         """Compute, read, write, and make durable what was written."""
@@ -460,6 +478,14 @@ class _Worker:
             yield from sys.fdatasync(fd) if params.datasync else sys.fsync(fd)
         if writes and self._draw_number(params.writeback):
             yield from sys.sync_file_range(fd)
+        for _ in range(self._draw_number(params.directory_fsyncs)):
+            yield from self._rename()
+
+    def _rename(self) -> Blocking[None]:
+        """Change a name, and make that durable: a commit that writes no data."""
+        yield from self.sys.rename(*self._names)
+        self._names.reverse()
+        yield from self.sys.fsync(self._directory_fd)
 
     def _write_fd(self) -> int:
         """Return its file, or the one whose turn it is."""

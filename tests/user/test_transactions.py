@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.machine import Machine
+from sim.tools.parse import parse_diskstats
 from tests.user.servers import TMPFS, S, boot, run_for, values_of
 
 # One request at a time, whose length alone is its time: 64 KiB in 5 ms.
@@ -212,6 +213,23 @@ def test_an_fsync_is_a_commit_of_the_journal(share: float, commits: float) -> No
     machine = run_for(boot(text), 30)
     journal = machine.vfs.file_system_of("/").info.journal  # type: ignore[attr-defined]
     assert journal.nr_commits / 30 == pytest.approx(commits, rel=0.25)
+
+
+@pytest.mark.parametrize(("file_system", "writes"), [("ext4", 5), ("xfs", 3)])
+def test_an_fsync_of_a_directory_is_a_commit_without_data(file_system: str, writes: int) -> None:
+    """By hand: the data, and of each commit two requests on ext4, one on XFS."""
+    text = closed(1, writes=1, fsyncs=1, directory_fsyncs=1, think_time='"80 ms"')
+    sets = (
+        "machine.kernel=6.1",
+        "machine.disk.sda.scheduler=none",
+        f'machine.mount."/".type={file_system}',
+    )
+    seconds = 30
+    machine = run_for(boot(text, sets=sets), seconds)
+    done = len(times_s(machine))
+    row = next(iter(parse_diskstats(machine.proc.read("diskstats"))))
+    own = 0.4 * seconds  # of what commits by itself
+    assert row.writes == pytest.approx(writes * done, rel=0.1, abs=own)
 
 
 @pytest.mark.parametrize(("datasync", "least", "most"), [("false", 0.8, 1.2), ("true", 0.1, 0.3)])
