@@ -126,7 +126,7 @@ class Kept:
                 others=self.draft.others,
                 kept=self.draft.kept,
             )
-        answers = anchored(simulated, seen, SEED)
+        answers = anchored(simulated, seen, SEED, are_programs=bool(self.draft.closed))
         [one] = answers.asked
         told = sentence(one, answers.today, seen, self.draft)
         return Told(question=text, sentence=told, metrics=metrics_json(one))

@@ -80,7 +80,8 @@ class Active:
     """The mean number of active tasks, its standard error (None: of one sample), what told it.
 
     `lookers` is how far those who look may be among the tasks, beside that. `readings` is 0 where
-    no clock tells how many there were.
+    no clock tells how many there were. `most_asleep` is how many slept at one sample, at most; 0 if
+    nobody was counted.
     """
 
     mean: float
@@ -88,6 +89,7 @@ class Active:
     source: str
     readings: int
     lookers: float = 0.0
+    most_asleep: int = 0
 
     @property
     def in_io_alone(self) -> bool:
@@ -131,7 +133,11 @@ def active_of(
     if sampled is not None and sampled.source == CENSUS and sampled.readings >= enough:
         return sampled
     return Active(
-        mean=tasks_of(averages), error=_error(averages), source=LOAD_AVERAGE, readings=readings
+        mean=tasks_of(averages),
+        error=_error(averages),
+        source=LOAD_AVERAGE,
+        readings=readings,
+        most_asleep=0 if sampled is None else sampled.most_asleep,
     )
 
 
@@ -250,7 +256,12 @@ def _sampled(
     counted = [a + b for a, b in zip(running, asleep, strict=True)]
     mean, error = mean_with_queue(counted, *_queue(recording, disks))
     return Active(
-        mean=on_cpus + mean, error=error, source=source, readings=len(counted), lookers=lookers
+        mean=on_cpus + mean,
+        error=error,
+        source=source,
+        readings=len(counted),
+        lookers=lookers,
+        most_asleep=round(max(asleep)),
     )
 
 

@@ -5,9 +5,10 @@ shows 20 % too much tomorrow.
 Linux counterpart: none.
 Invariants: a figure that was recorded and simulated is the recorded one times the simulated change,
 member by member with the same seeds; of the load average, today's is who else is there and who of
-the twin's own tasks, and what changes is added; shares stay below 100 %; a figure that was not
-recorded, or that today's run has nothing of, is the run's own. Intervals hold the members, the
-chance of the recording, and how far a change is trusted, which is nothing for no change.
+the twin's own tasks, as many as CPU time and queues tell, and what changes is added; shares stay
+below 100 %; a figure that was not recorded, or that today's run has nothing of, is the run's own.
+Intervals hold the members, the chance of the recording, and how far a change is trusted, which is
+nothing for no change.
 Left out: that chances of several figures go together.
 
 With r recorded and s today, s' then, the answer is r s'/s. Of the load average it is who
@@ -51,7 +52,15 @@ from calibration.twin.answers import (
     Widths,
     tasks_counted,
 )
-from calibration.twin.load_average import TRUSTED, error_of, known_better, share_seen
+from calibration.twin.load_average import (
+    TRUSTED,
+    Exactly,
+    error_of,
+    exactly_known,
+    known_better,
+    recorded_tasks,
+    share_seen,
+)
 from calibration.twin.questions import Question
 from sim.study.trial import Figures
 
@@ -77,14 +86,17 @@ _RATES: Final = (".r_per_s", ".w_per_s", ".f_per_s")
 _NORMAL: Final = NormalDist()
 
 
-def anchored(answers: Answers, seen: Look, seed: int) -> Answers:
-    """Return the answers tied to a recording."""
+def anchored(answers: Answers, seen: Look, seed: int, *, are_programs: bool = False) -> Answers:
+    """Return the answers tied to a recording.
+
+    `are_programs` says that the load is programs that always wait, whose number is known.
+    """
     today, seen = answers.today, steady(seen)
-    return replace(
-        answers,
-        today=_tied(today, today, seen, seed),
-        asked=[_tied(one, today, seen, seed) for one in answers.asked],
-    )
+
+    def tied(one: Answer) -> Answer:
+        return _tied(one, today, seen, seed, are_programs=are_programs)
+
+    return replace(answers, today=tied(today), asked=[tied(one) for one in answers.asked])
 
 
 def recorded_figures(seen: Look) -> Figures:
@@ -109,7 +121,7 @@ def recorded_figures(seen: Look) -> Figures:
     return found
 
 
-def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
+def _tied(answer: Answer, today: Answer, seen: Look, seed: int, *, are_programs: bool) -> Answer:
     before = answer.before or today.runs
     recorded = recorded_figures(seen)
     chance = generator(seed, "twin.anchored")
@@ -120,7 +132,7 @@ def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
         if name in (DONE, RUNNING, ASLEEP, IN_IO):
             continue
         if name == LOAD_MEAN and seen.system.tasks is not None:
-            values, widths[name] = _load(answer, before, seen, chance)
+            values, widths[name] = _load(answer, before, seen, chance, are_programs=are_programs)
         else:
             normal = _normals(chance)
             values, widths[name] = _figure(name, answer, before, recorded, seen, normal)
@@ -177,27 +189,37 @@ def _share(flight: float) -> float:
 
 
 def _load(
-    answer: Answer, before: Sequence[Figures], seen: Look, chance: np.random.Generator
+    answer: Answer,
+    before: Sequence[Figures],
+    seen: Look,
+    chance: np.random.Generator,
+    *,
+    are_programs: bool,
 ) -> tuple[list[float], Widths]:
     """Return the draws of the load average: who else is there, and the twin's own tasks then."""
-    told, share = seen.system.tasks, share_seen(seen)
+    told = seen.system.tasks
     assert told is not None
+    known, are_all = exactly_known(seen), share_seen(seen) == 1
+    tasks = recorded_tasks(seen)
+    asleep = told.mean if tasks is None else tasks.asleep
     error = error_of(told)
     counted, luck = _normals(chance), _normals(chance)
     who_sleeps, trusted = ASLEEP, [0.0] * DRAWS
     if told.in_io_alone:
         who_sleeps, trusted = IN_IO, [TRUSTED * one for one in _normals(chance)]
-    others, own, added = [], [], []
+    powers = [1.0] * DRAWS if are_all else [_NORMAL.cdf(one) for one in _normals(chance)]
+    others, own, added, waiting = [], [], [], []
     for i in range(DRAWS):
         then, now = (one[i % len(one)] for one in (answer.runs, before))
+        then, now = (_known(one, now, known, are_programs=are_programs) for one in (then, now))
+        share = 1.0 if are_all else min(1.0, asleep / (now.get(who_sleeps) or 1.0))
         as_counted, today = tasks_counted(now, share, who_sleeps), tasks_counted(now, share)
-        is_seen = share == 1 or i % 2 == 0
-        asleep = (then if is_seen else now).get(ASLEEP, 0.0)
         found = max(0.0, told.mean + error * counted[i])
         others.append(max(0.0, found - as_counted))
         there = known_better(found, as_counted, told) if found < as_counted else as_counted
         there += (today - as_counted) * (1 + trusted[i])  # who wait for a commit: the twin's alone
-        more = then.get(RUNNING, 0.0) + share * asleep - today
+        waiting.append(share * _grown(then, now, powers[i]))
+        more = then.get(RUNNING, 0.0) + waiting[-1] - today
         # What goes is a part of those who are there, also if the twin has more of them today.
         added.append(there * more / today if more < 0 else more)
         own.append(there + added[-1])
@@ -205,11 +227,11 @@ def _load(
         values = [a + b for a, b in zip(others, own, strict=True)]
         shown = max(median(values), error, LOAD_SHOWN)
         return values, Widths(recording=pstdev(values) / shown, twin=0.0, change=0.0)
-    # What comes then is counted by as many readings.
+    # What comes then has the chance that the queues have in as long a time.
     usual = median(others) + median(own)
-    scatter = math.hypot(told.error_at(usual), told.lookers)
+    scatter = _sampling_of_queues(seen) * median(waiting)
     # A relative error of the twin's own tasks then; of a change that is smaller, of that.
-    _sampling, trust = _spreads(LOAD_MEAN, answer.question, seen)
+    trust = _trust(LOAD_MEAN, answer.question)
     off = math.expm1(trust) * min(median(own), abs(median(added)))
     values = [
         max(0.0, a + b + math.hypot(scatter, off) * one)
@@ -218,6 +240,28 @@ def _load(
     parts = (math.hypot(scatter, pstdev(others)), pstdev(own), off)
     shown = max(usual, error, LOAD_SHOWN)
     return values, Widths(**dict(zip(WIDTHS, (one / shown for one in parts), strict=True)))
+
+
+def _known(run: Figures, now: Figures, known: Exactly, *, are_programs: bool) -> Figures:
+    """Return a run's tasks, tied to what counters told of today's: CPU time, and the queues."""
+    queues = {f"disk.{name}.aqu_sz": queue for name, queue in known.queues.items()}
+    there = [name for name in queues if name in now and not are_programs]
+    of_cpus = _times(known.running, now.get(RUNNING, 0.0))
+    of_queues = _times(sum(queues[name] for name in there), sum(now[name] for name in there))
+    asleep = {name: of_queues * run.get(name, 0.0) for name in (ASLEEP, IN_IO)}
+    return {RUNNING: of_cpus * run.get(RUNNING, 0.0)} | asleep
+
+
+def _times(recorded: float | None, simulated: float) -> float:
+    """Return how many times as much was recorded; once, if either is nothing."""
+    return recorded / simulated if recorded and simulated else 1.0
+
+
+def _grown(then: Figures, now: Figures, power: float) -> float:
+    """Return who sleeps then, if they grow as a power of how the twin's do."""
+    before = now.get(ASLEEP, 0.0)
+    after = then.get(ASLEEP, 0.0)
+    return float(before * (after / before) ** power) if before and after else after
 
 
 def _normals(chance: np.random.Generator) -> list[float]:
@@ -230,10 +274,25 @@ def _spreads(name: str, question: Question | None, seen: Look) -> tuple[float, f
     sampling = _sampling(name, seen)
     if question is None:
         return sampling, 0.0
-    trust = CHANGE.get(name.rpartition(".")[2], CHANGE_OTHERS)
     # What comes then has as much chance as what was recorded.
+    return math.sqrt(2) * sampling, _trust(name, question)
+
+
+def _trust(name: str, question: Question) -> float:
+    """Return how far a change is trusted: the standard deviation of its logarithm."""
     doublings = abs(math.log2(question.load)) if question.load != 1 else 1.0
-    return math.sqrt(2) * sampling, trust * doublings
+    return CHANGE.get(name.rpartition(".")[2], CHANGE_OTHERS) * doublings
+
+
+def _sampling_of_queues(seen: Look) -> float:
+    """Return how surely the mean of all queues is known, relative: now's and then's together."""
+    queues = exactly_known(seen).queues
+    total = sum(queues.values())
+    if not total:
+        return 0.0
+    shares = {name: queue / total for name, queue in queues.items()}
+    parts = (_sampling(f"disk.{name}.aqu_sz", seen) * one for name, one in shares.items())
+    return math.hypot(*parts) * math.sqrt(2)
 
 
 def _sampling(name: str, seen: Look) -> float:

@@ -14,6 +14,7 @@ Left out: how many times today's load a device bears that serves many requests a
  how often it is not idle, not how full it is.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -52,6 +53,7 @@ CPUS: Final = "the CPUs"
 HDD: Final = "hdd"  # the device that serves one request at a time
 SOON: Final = 1.05  # times today's load: what a recording does not tell from today's
 HOLDS: Final = "It holds."
+GOLDEN: Final = (5**0.5 - 1) / 2
 BORNE: Final = 0.95  # of what so many times the load asks for
 UNITS: Final[Mapping[str, str]] = {
     "r_per_s": "/s",
@@ -182,19 +184,22 @@ def answers_of(
     values under which every second member is asked, today and then: the same load in another way,
     which a recording does not tell. A part of the load is asked of requests that come by
     themselves: the others are the fewest programs that wait, of which there may be no part, and
-    with less to wait for the two hardly differ. What may be `kept` as it is today, whatever the
-    load, is kept by the same members.
+    with less to wait for the two hardly differ. Of processes that may be `kept` as they are today,
+    whatever the load, each member has so much as a power of its own says (power_of).
     """
     variants: list[Question | None] = [None, *questions]
     waiting = [tuple(others) if one is None or one.load >= 1 else () for one in variants]
-    ways = [(*way, *kept) for way in waiting]
 
     def trials(asked: Question | None, way: tuple[str, ...]) -> list[Trial]:
-        ways_of_two = (tuple(run), (*way, *run))
-        return [_trial(asked, fit, scenario, m, seed, ways_of_two[m % 2]) for m in range(members)]
+        found = []
+        for member in range(members):
+            sets = (*(way if member % 2 else ()), *_kept(kept, asked, member), *run)
+            found.append(_trial(asked, fit, scenario, member, seed, sets))
+        return found
 
     wanted = [
-        (trials(asked, way), trials(None, way)) for asked, way in zip(variants, ways, strict=True)
+        (trials(asked, way), trials(None, way))
+        for asked, way in zip(variants, waiting, strict=True)
     ]
     once = list(dict.fromkeys(trial for two in wanted for part in two for trial in part))
     laboratory.planned = len(once)
@@ -215,6 +220,22 @@ def answers_of(
             )
         )
     return Answers(today=found[0], asked=found[1:])
+
+
+def power_of(member: int) -> float:
+    """Return the power of the load with which a member's kept processes grow: from 0 to 1.
+
+    Multiples of the golden ratio, so that any few members have some of the low and of the high.
+    """
+    return math.modf(0.5 + member * GOLDEN)[0]
+
+
+def _kept(names: Sequence[str], question: Question | None, member: int) -> tuple[str, ...]:
+    """Return the values that let processes grow less than the load does."""
+    if question is None or question.load == 1:
+        return ()
+    scale = question.load ** power_of(member)
+    return tuple(f"process.{name}.load_scale={scale:.4g}" for name in names)
 
 
 def _trial(

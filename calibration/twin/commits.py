@@ -26,6 +26,11 @@ bio is a write of no bytes. So X = f, of 2 requests each. On ext3 and ext4 this 
 by what was merged: the descriptor of a commit, the metadata and the commit block adjoin. Recorded
 on both: 0.7 to 14 merged for each flush of commits (appends, mail queues, sendmail), 0.000 to 0.033
 of overwrites and of PostgreSQL (0.49 where it does not wait for its log, and 19 writes a flush).
+A commit may have no data: of a directory in which a name changed. Mail servers sync a message, then
+its directory. So data are w - 2 c; on XFS, which writes a commit's log at once, w - c. Where they
+are fewer than commits, who wrote them syncs a directory too, c / data - 1 times or, as directories
+share commits as well, up to X / data - 1.
+By hand: 48 writes/s with 38 flushes/s: 19 commits leave 10 of data, each with 0.9 of a directory.
 By hand: 49 writes/s of 4 KiB with 25 flushes/s, 0.2 merged: 25 fdatasyncs of 8 KiB.
 By hand: 300 writes/s of 2.67 KiB with 100 flushes/s are 100 fsyncs of 4 KiB without a journal.
 By hand: 211 writes/s of 4 MB with 1 flush/s (c = 0.5, T = 80 ms): 0.52 fsyncs a second explain 1.5
@@ -41,6 +46,8 @@ FLUSHES: Final = 2.0  # of a commit, before and after its last block
 SINGLE: Final = 2.25  # writes a flush: halfway from those of a commit, 1.5, to 3 of one flush
 SINGLE_MAX: Final = 6.0  # twice those of one flush: from here on most writes are not of fsyncs
 LOG_REQUESTS: Final = 2.0  # of a commit: the journal's blocks, its commit block
+XFS_LOG_REQUESTS: Final = 1.0  # fs/xfs/xfs_log.c: xlog_write_iclog, one buffer of up to 32 KiB
+DATA_MIN: Final = 0.75  # of commits: halfway from those of which every second one has no data
 REQUESTS: Final = 3.0  # of an fsync: data, the journal's blocks, its commit block
 BLOCK: Final = 4096
 JOURNAL_BYTES: Final = 12 * 1024  # descriptor, an inode's block, commit block
@@ -51,7 +58,8 @@ JOINED_MIN: Final = 0.25  # merged a flush: half of what a commit has if one blo
 # Merged a flush at most, where data go past the page cache: before a commit block adjoin its
 # descriptor and what a direct write may change: inode, block bitmap, group descriptor, extents.
 JOINED_MAX: Final = 2.0
-MERGED_MIN: Final = 0.003  # of the writes; recorded: XFS 0 to 0.001, ext4 0.007 to 2.2
+MERGED_MIN: Final = 0.001  # of the writes; recorded: XFS 0 to 0.001, ext4's commits 0.007 to 2.2
+OWN_MERGED_PER_S: Final = 0.5 / COMMIT_AGE_S  # half of a journal that merges one block at a time
 SEVERAL: Final = 4  # customers: of fewer, flushes meet no other write by chance
 ALONE_MAX: Final = 0.1  # of a write's service time; recorded: ext3 0.04 and 0.05, ext4 0.6 and more
 OWN_WRITES: Final = "some writes move nothing, as a flush's own of a file system without a journal"
@@ -103,9 +111,11 @@ def logs_like_xfs(row: Mapping[str, float]) -> bool:
 
     The descriptor, the metadata and the commit block of a journal of ext3 or ext4 adjoin, and are
     merged: one or two of them for each that stays. XFS writes its log in buffers, each a request.
+    Of overwrites such a journal has nothing but its own commits, every 5 s, of which each merges
+    one block at least. By hand: 0.2 merged a second of 40 writes are no XFS.
     """
     writes, merged = row.get("w_per_s", 0.0), row.get("wrqm_per_s")
-    return merged is not None and merged < MERGED_MIN * writes
+    return merged is not None and merged < max(OWN_MERGED_PER_S, MERGED_MIN * writes)
 
 
 def moves_nothing(row: Mapping[str, float]) -> bool:
@@ -127,6 +137,12 @@ def overwrites(row: Mapping[str, float]) -> bool:
     if merged is None or not are_waited_for(flushes) or merged >= JOINED_MIN * flushes:
         return False
     return OVERWRITES_MIN <= writes / flushes < SINGLE_MAX
+
+
+def data_writes(row: Mapping[str, float], *, is_xfs: bool) -> float:
+    """Return the writes per second that hold the data of fsyncs, and not a journal's blocks."""
+    of_log = XFS_LOG_REQUESTS if is_xfs else LOG_REQUESTS
+    return max(0.0, row.get("w_per_s", 0.0) - of_log * row.get("f_per_s", 0.0) / FLUSHES)
 
 
 def waits_for_all(row: Mapping[str, float], customers: int | None) -> bool:

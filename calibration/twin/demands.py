@@ -77,6 +77,7 @@ from calibration.look.intervals import Interval, await_of, rate_of
 from calibration.look.laws import requests_in_system
 from calibration.twin.commits import (
     COMMIT,
+    DATA_MIN,
     JOINED_MAX,
     NO_JOURNAL,
     OVERWRITE,
@@ -85,6 +86,7 @@ from calibration.twin.commits import (
     are_waited_for,
     beside,
     commit_s,
+    data_writes,
     logs_like_xfs,
     overwrites,
     promise_of,
@@ -117,6 +119,7 @@ QUEUE_OFF: Final = 1.2  # of X R, by the ends of a recording and what readers co
 CUSTOMER_MIN: Final = 0.5
 WAITS_COUNT: Final = 0.1  # of a flush's time; less is its own
 BURST_MIN: Final = 4.0  # writes; fewer at a time are chance
+DIRECTORIES_MAX: Final = 2.0  # fsyncs for each commit, where nothing tells how many share it
 SIDE_BY_SIDE: Final = 1.5  # in flight while a device is busy; less is the columns' own error
 BURST_S: Final = 5.0  # of writing, at most: dirty_writeback_centisecs, at which flushers wake up
 PAGE: Final = 4096
@@ -163,6 +166,8 @@ class Class:
     promise: Promise | None = None  # what its fsyncs leave, if it ends with one
     at_once: float = 1.0  # writes of one transaction, which reach the device together
     together: float = 1.0  # transactions that arrive together, on average
+    # How often each then syncs a directory too, from .. to; a commit without data.
+    directories: tuple[float, float] = (0.0, 0.0)
     is_counted: bool = True  # whether there cannot be more customers than are in the queue
 
     @property
@@ -610,6 +615,7 @@ def _fsyncs(
     """
     customers, waiting = _customers(writes, device), waiting_tasks(seen)
     recorded = device.row.get("f_per_s", 0.0)
+    directories = (0.0, 0.0)
     alone = customers is None and (device.util_pct or 0.0) < 100 * SHARED_UTIL
     promise = known or _promise(writes, device, seen, alone=alone)
     commits = recorded / promise.flushes or writes.rate_per_s / REQUESTS
@@ -619,6 +625,12 @@ def _fsyncs(
     if promise.is_shared:
         most = shared_max(commits, commit_s(device.row)) if alone and recorded else inf
         rate = max(commits, min(writes.rate_per_s - promise.requests * commits, most))
+        data = _data(device, seen) if recorded else commits
+        if CLASS_PER_S <= data < DATA_MIN * commits:
+            most = min(most, DIRECTORIES_MAX * commits)
+            directories = (commits / data - 1, max(rate, most) / data - 1)
+            rate = data
+            reason += f"; {two_digits(commits)} commits/s, {two_digits(data)} with data"
     if customers is not None:
         queued = max(customers, round(rate / commits))
         writers = _writers(queued, waiting, device)
@@ -640,6 +652,7 @@ def _fsyncs(
         reason=reason,
         customers=customers,
         promise=promise,
+        directories=directories,
         is_counted=waiting is not None,
     )
     of_rest = (left - rate * size) / rest if rest else 0.0
@@ -650,6 +663,13 @@ def _fsyncs(
         return waited, _written_back(replace(bursts, size_bytes=_sectors(of_rest)), device, why)
     others = replace(writes, rate_per_s=rest, size_bytes=_sectors(max(of_rest, PAGE)))
     return waited, _not_waited_for(others, reads, device, why, seen, promise)
+
+
+def _data(device: DeviceLook, seen: Look) -> float:
+    """Return the writes per second that hold the data of fsyncs which a journal commits."""
+    kind = file_system_of(device, seen)
+    is_xfs = logs_like_xfs(device.row) if kind is None else kind == "xfs"
+    return data_writes(device.row, is_xfs=is_xfs)
 
 
 def _promise(writes: Direction, device: DeviceLook, seen: Look, *, alone: bool) -> Promise:

@@ -41,6 +41,7 @@ from sim.user.transactions import APPEND, BLOCK, RANDOM, SEQUENTIAL, Transaction
 
 COUNTED_EXACTLY: Final = 8  # customers; fewer are known to the nearest
 CUSTOMERS_OFF: Final = 1.1  # N = X R or the load average, whose error is 0.1 of a few
+DIRECTORIES_OFF: Final = 1.2  # a difference of two rates, each known to some hundredths
 CUSTOMERS_SHARING: Final = 4.0  # for each in the queue, of those who share commits, at most
 MS: Final = 10**6
 S: Final = 10**9
@@ -64,8 +65,8 @@ REFILL_COUNTS_MS: Final = 10 * REFILL_NS / MS  # of a longer request it is less 
 LIFE_NS: Final = (350_000, 11_000_000)
 LIFE: Final = "assumed: others read 3 GB/s through 1 MiB to 32 MiB of cache"
 # What a slow virtual disk lies on may have an arm that takes the nearest request, or not.
-GAIN: Final = (-0.1, 0.5)
-GAINS: Final = "assumed: streams that disturb each other, to 1.6 times what our disk's reads gain"
+GAIN: Final = (-0.2, 0.4)
+GAINS: Final = "assumed: streams that disturb each other, to 1.3 times what our disk's reads gain"
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
 SETTLE_S: Final = 5
 SETTLE_FAST_S: Final = 2
@@ -113,7 +114,7 @@ class Draft:
     streams: list[str] = field(default_factory=list)  # processes that carry transactions
     closed: list[str] = field(default_factory=list)  # those with a fixed number of customers
     others: list[str] = field(default_factory=list)  # the same load as programs that wait
-    kept: list[str] = field(default_factory=list)  # what another load may leave as it is
+    kept: list[str] = field(default_factory=list)  # processes that may grow less than the load
     cache: Cache | None = None  # what a larger one would save, if that was recorded
     memory_unknown: str = ""  # why nothing can be said of other memory
     is_last_resort: bool = False  # fitted only where the likelier draft makes no fair twin
@@ -239,7 +240,8 @@ def _arrivals(draft: Draft, section: tuple[str, ...], one: Class) -> None:
     put(section, "arrivals", "open", f"{RECORDED}: the device is not full: load does not wait")
     put(section, "rate", f"{one.rate_per_s:.4g} /s", f"{ESTIMATE}; {one.reason}")
     put(section, "concurrency", WORKERS, "assumed: more than are ever busy")
-    factor = 3.0 if one.kind == SYNC else 1.5
+    is_shared = one.kind == SYNC and not one.directories[1]  # else its data writes are counted
+    factor = 3.0 if is_shared else 1.5
     draft.prior(dotted(*section, "rate"), "rate_per_s", one.rate_per_s, factor, factor)
 
 
@@ -314,6 +316,7 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
         area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
         put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
     put(section, "fsyncs", 1 if one.kind == SYNC else 0, one.reason)
+    _directories(draft, one, section)
     if one.promise is SINGLE_FLUSH:
         draft.server.single_flushes.add(load.name)
         why = "one flush for three writes, and nobody to share a commit with: no journal, or FUA"
@@ -321,6 +324,17 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
         draft.notes.append(f"{load.name}: {why}; the twin's file system has a journal")
     factor = 4.0 if one.kind == SYNC else 2.0
     draft.prior(dotted(*section, "write_size"), "bytes", one.size_bytes, factor, factor)
+
+
+def _directories(draft: Draft, one: Class, section: tuple[str, ...]) -> None:
+    """Put how often an fsync of a directory follows, whose commit writes no data."""
+    least, most = one.directories
+    if not most:
+        return
+    law = f"{ESTIMATE}: commits that write no data, from one each to as many as may share them"
+    draft.sheet.put(section, "directory_fsyncs", float(f"{least:.3g}"), law)
+    path = dotted(*section, "directory_fsyncs")
+    draft.flat_prior(path, "number", least / DIRECTORIES_OFF, most * DIRECTORIES_OFF, law)
 
 
 def _directs(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> None:
@@ -522,33 +536,40 @@ def _transfer(
     draft.prior(dotted(*section, f"{word}_rate"), "bytes_per_s", rate, *factors)
 
 
-def draw_others(draft: Draft) -> None:
+def draw_others(draft: Draft, most_asleep: int = 0) -> None:
     """Note what another load may be as well, which the recording does not tell.
 
     Open streams may be the fewest programs that could make them, each waiting for answers.
     A recording below saturation does not tell a stream from programs: X comes from n = X (R + C)
     programs that never pause, R the response and C the CPU time of a transaction, or from more that
     pause; with many they are a stream. The two differ where a program has hardly a pause.
+    There are as many programs at least as slept at one sample (`most_asleep`), beside the kernel's
+    own threads. By hand: 20 fsyncs a second of 20 ms are 0.4 programs; but four slept at once, and
+    the journal: four programs, each of which pauses for 180 ms.
 
     A database's pages, which are written back many at a time or beside its log, may be twice as
     many at twice the load, or no more: a page that is changed again before is written once. At half
     the load it is changed half as often, and may be written as often as before.
     """
+    streams: list[tuple[Load, Class, float]] = []
+    threads = 0
     for load in draft.loads:
+        threads += len({one.kind for one in load.classes if one.kind in (SYNC, WRITE)})
         for one in load.classes:
-            section = ("process", process_name(load.name, one.kind))
-            if (
-                one.customers is None
-                and one.kind in (READ, SYNC, DIRECT)
-                and one.rate_per_s >= SEEN_PER_S
-            ):
-                draft.others += _as_programs(draft, load, one, section)
+            is_open = one.customers is None and one.kind in (READ, SYNC, DIRECT)
+            if is_open and one.rate_per_s >= SEEN_PER_S:
+                streams.append((load, one, one.rate_per_s * _taken_s(draft, load, one)))
             elif one.kind == WRITE and not one.is_large and _may_coalesce(load, one):
-                draft.kept.append(f"{dotted(*section, 'load_scale')}=1")
+                draft.kept.append(process_name(load.name, one.kind))
                 draft.notes.append(
                     f"{load.name}: at another load as many pages may be written back as today, for"
                     " those that are changed again before are written once; or in proportion"
                 )
+    under_way = sum(programs for _load, _one, programs in streams)
+    for load, one, programs in streams:
+        share = programs / under_way if under_way else 0.0
+        least = share * max(0, most_asleep - threads)
+        draft.others += _as_programs(draft, load, one, max(programs, least))
 
 
 def _may_coalesce(load: Load, one: Class) -> bool:
@@ -556,15 +577,23 @@ def _may_coalesce(load: Load, one: Class) -> bool:
     return one.at_once > 1 or any(other.promise is OVERWRITE for other in load.classes)
 
 
-def _as_programs(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> list[str]:
-    commit_ms = 1000 * commit_s(load.device.row, one.promise or COMMIT)
+def _taken_s(draft: Draft, load: Load, one: Class) -> float:
+    """Return how long a transaction takes that waits for nobody of its own kind, seconds."""
+    syncs = 1 + (one.directories[0] + one.directories[1]) / 2
+    commit_ms = 1000 * syncs * commit_s(load.device.row, one.promise or COMMIT)
     response_ms = {READ: load.reads.await_ms, DIRECT: load.writes.await_ms}.get(one.kind, commit_ms)
-    entries = draft.sheet.sections[section]
+    entries = draft.sheet.sections["process", process_name(load.name, one.kind)]
     times = [entries[key].value for key in ("user", "system") if key in entries]
     cpu_s = sum(parse_quantity(str(text), "time_ns") for text in times) / S
-    taken_s = (response_ms or 0.0) / 1000 + cpu_s
-    programs = max(1, math.ceil(one.rate_per_s * taken_s - WHOLE_PROGRAM))
+    return (response_ms or 0.0) / 1000 + cpu_s
+
+
+def _as_programs(draft: Draft, load: Load, one: Class, least: float) -> list[str]:
+    """Return the values that make a stream so many programs, which pause in between."""
+    taken_s = _taken_s(draft, load, one)
+    programs = max(1, math.ceil(least - WHOLE_PROGRAM))
     pause_ns = max(0, round((programs / one.rate_per_s - taken_s) * S))
+    section = ("process", process_name(load.name, one.kind))
     values = {
         "arrivals": "closed",
         "concurrency": programs,

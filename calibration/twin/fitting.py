@@ -99,7 +99,8 @@ def _draw(seen: Look, loads: list[Load], left_out: Sequence[str], seed: int) -> 
     draw_classes(draft)
     draw_cpu(draft, seen)
     draw_load(draft, seen)
-    draw_others(draft)
+    told = seen.system.tasks
+    draw_others(draft, 0 if told is None else told.most_asleep)
     draft.cache, draft.memory_unknown = cache_of(seen, loads), unknown(seen, loads)
     if draft.memory_unknown:
         draft.notes.append(f"other memory: {draft.memory_unknown}")

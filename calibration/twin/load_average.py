@@ -24,7 +24,8 @@ twin has, both count the same tasks: the truth lies between, nearer to what is k
 the chance of so few readings of O tasks, O to what a load average is trusted to in a fit (15 %). Of
 a smaller load a part of those who are there goes: where 8 were recorded to 0.1 and the twin falls
 from 9 to 1, 0.9 are left.
-Where v is less than 1 the new ones may be seen or not: every second draw has none of them.
+Where v is less than 1, who is seen may be somebody who waits for something else, or a share of the
+owners. So D grows as D' did, to a power: from 0, which is not at all, to 1, in proportion.
 vmstat's b has of the sleepers only those in I/O (procs_blocked), not who waits for a commit. There
 O is compared as vmstat counts, and the twin's own others who sleep are added, today and then.
 By hand: 0.44 requests in flight, of which 24 readings found 0.07 to 0.06. They would find 0.44 to
@@ -33,6 +34,9 @@ A run has few readings, and what they count is chance. But the means of two part
 time says how many CPUs were busy, and diskstats how many requests were in the queues. So only what
 is beside them is taken from the readings: runnable tasks beyond the CPUs, and D less what is in
 flight at that instant.
+The recording knows these two as well (`exactly_known`). So the twin's R is made as much as its CPUs
+were busy, and its D as many times as much as the recorded queue is of its own. Not of programs that
+always wait: their number is known, and some are always elsewhere.
 
 By hand: 8 programs in fsync on ext4: Q = 3.8, an average of 9: D = 9 is more than Q, all are seen.
 A twin with 9.2 today and 33.4 with four times the programs answers 9 + 24.2 = 33.2; 33 came.
@@ -41,7 +45,7 @@ The 8 programs by vmstat: b and r are 4.5. The twin has 4.0 in I/O of its 9.2: 0
 its load average today is 9.7.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from math import hypot
 from statistics import fmean
@@ -79,6 +83,18 @@ class Tasks:
     def active(self) -> float:
         """Return those that a load average counts."""
         return self.running + self.asleep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exactly:
+    """What counters tell of the tasks without the chance of readings.
+
+    `running` is how many CPUs were busy (None: not told); `queues` has the requests in the queue
+    and in service of each device.
+    """
+
+    running: float | None
+    queues: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,9 +147,23 @@ def recorded_tasks(seen: Look) -> Counted | None:
     return Counted(running=running, asleep=told.mean - running)
 
 
+def exactly_known(seen: Look) -> Exactly:
+    """Return what a recording's counters tell of its tasks: CPU time, and the disks' queues.
+
+    Of full CPUs their time does not tell who waits for them.
+    """
+    busy = seen.cpu.busy
+    running = None if busy is None or busy >= FULL else busy * (seen.cpu.cpus or 1)
+    return Exactly(running=running, queues=_queues(seen))
+
+
 def queued(seen: Look) -> float:
     """Return the requests in the queues and in service of all devices, on average."""
-    return sum(one.row.get("aqu_sz", 0.0) for one in lowest(seen.devices))
+    return sum(_queues(seen).values())
+
+
+def _queues(seen: Look) -> dict[str, float]:
+    return {one.name: one.row.get("aqu_sz", 0.0) for one in lowest(seen.devices)}
 
 
 def share_seen(seen: Look) -> float:

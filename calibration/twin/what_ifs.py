@@ -329,9 +329,10 @@ def _load(draft: Draft) -> Iterator[WhatIf]:
 
 def _fsync(draft: Draft) -> Iterator[WhatIf]:
     values: dict[str, Value] = {
-        dotted("process", process_name(load.name, one.kind), "fsyncs"): 0
+        dotted("process", process_name(load.name, one.kind), key): 0
         for load in draft.loads
         for one in load.classes
+        for key in (("fsyncs", "directory_fsyncs") if one.directories[1] else ("fsyncs",))
         if one.kind == SYNC
     }
     if values:

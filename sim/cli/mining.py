@@ -164,7 +164,7 @@ def mine(
             others=draft.others,
             kept=draft.kept,
         )
-    answers = anchored(simulated, seen, seed)
+    answers = anchored(simulated, seen, seed, are_programs=bool(draft.closed))
     if json_path is not None:
         write_json(_json(answers, twin, making, number), json_path)
     if speaks:

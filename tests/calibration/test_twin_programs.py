@@ -1,6 +1,7 @@
 """Who makes the load: programs that wait, counted, or a stream; which device, which file system."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from calibration.dataset import open_source
 from calibration.host import host_of
 from calibration.look import look
+from calibration.look.tasks import CENSUS, Active
 from calibration.twin.commits import logs_like_xfs, waits_for_all
 from calibration.twin.demands import (
     DIRECT,
@@ -26,6 +28,7 @@ from calibration.twin.questions import QuestionError, read_question
 from calibration.twin.server import Server
 from calibration.twin.sheet import Sheet
 from sim.scenario.load import load_text
+from sim.units import parse_quantity
 from tests.calibration.test_twin_draft import NEW, draft_of, new_row, old_row, seen_of, text
 
 SHARED = Path(os.environ.get("IOTWIN_SHARED", "../shared"))
@@ -112,6 +115,26 @@ def test_a_stream_is_the_same_load_as_the_programs_that_could_make_it(
     assert "the interval holds both" in load_words(draft, 2)
 
 
+def test_a_journals_own_commits_tell_an_overwritten_log_from_xfs() -> None:
+    """By hand: every 5 s a commit that merges one block: 0.2 a second beside 100 writes."""
+    assert not logs_like_xfs({"w_per_s": 100.0, "wrqm_per_s": 0.2})
+    assert logs_like_xfs({"w_per_s": 100.0, "wrqm_per_s": 0.05})
+
+
+@pytest.mark.parametrize(("most_asleep", "programs"), [(0, 1), (1, 1), (4, 4)])
+def test_there_are_as_many_programs_as_slept_at_once(most_asleep: int, programs: int) -> None:
+    """By hand: 20 reads a second of 20 ms are 0.4 programs; four of them pause for 180 ms."""
+    row = old_row("sda", r=20, w=0, size_kib=8, await_ms=20, util=30)
+    seen = seen_of(text(row, reports=20, user=0.5, system=0.5))
+    told = Active(mean=0.44, error=0.02, source=CENSUS, readings=120, most_asleep=most_asleep)
+    draft = draw_draft(replace(seen, system=replace(seen.system, tasks=told)), 1)
+    values = dict(one.split("=") for one in draft.others)
+    assert values["process.sda-reads.concurrency"] == str(programs)
+    pause_ms = parse_quantity(values["process.sda-reads.think_time"], "time_ns") / 1e6
+    cpu_ms = 1000 * 0.01 * 4 / 20
+    assert pause_ms == pytest.approx(max(0, 1000 * programs / 20 - 20 - cpu_ms), rel=0.1)
+
+
 def test_twice_the_load_of_a_full_device_is_twice_its_programs() -> None:
     draft = draft_of(text(old_row("sda", r=100, w=0, size_kib=8, await_ms=40, util=99)))
     assert load_words(draft, 2).startswith("Here the load is 4 programs that always wait")
@@ -126,6 +149,7 @@ def test_a_journal_that_merges_is_not_xfs_and_one_whose_flush_meets_nobody_is_ex
     assert not waits_for_all(row, 1)
     assert not waits_for_all({**row, "f_await_ms": 5.0}, 8)
     assert logs_like_xfs({"w_per_s": 187.0, "wrqm_per_s": 0.0})
+    assert logs_like_xfs({"w_per_s": 1000.0, "wrqm_per_s": 0.9})
     assert not logs_like_xfs({"w_per_s": 187.0})
 
 

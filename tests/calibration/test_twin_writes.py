@@ -272,7 +272,7 @@ def test_what_is_no_burst_beside_fsyncs_is_taken_as_before(dirty_kib: int, *, sh
 def test_at_another_load_a_checkpoint_may_write_as_much_as_today() -> None:
     """A page that was changed twice is written once."""
     _, draft = checkpointed(100, 3, 20)
-    assert draft.kept == ["process.sda-writes.load_scale=1"]
+    assert draft.kept == ["sda-writes"]
     assert not any("writes" in one for one in draft.others)
     assert "written back as today" in notes_of(draft)
 
@@ -411,7 +411,38 @@ def test_what_is_written_beside_a_databases_log_may_stay_as_it_is() -> None:
     [draft] = draw_drafts(overwriting(JOURNALLED, w_await=30), 1)
     [only] = [one for one in draft.loads[0].classes if one.kind != SYNC]
     assert (only.kind, only.at_once) == (WRITE, 1)
-    assert draft.kept == ["process.sda-writes.load_scale=1"]
+    assert draft.kept == ["sda-writes"]
+
+
+@pytest.mark.parametrize(("kind", "writes"), [("ext4", 48), ("xfs", 29)])
+def test_commits_without_data_are_of_directories(kind: str, writes: float) -> None:
+    """By hand: 19 commits leave 38 blocks of ext4's journal, or 19 of XFS's log: 10 are data."""
+    printed = row(w=writes, size_kib=8, flushes=38, w_await=7, util=30)
+    host = {**JOURNALLED, "/proc/mounts": f"/dev/sda / {kind} rw 0 0\n"}
+    seen = seen_of(text(printed, heading=NEW, kernel="6.18.0", reports=20), host)
+    [draft] = draw_drafts(seen, 1)
+    [only] = draft.loads[0].classes
+    assert only.rate_per_s == pytest.approx(10)
+    least, most = only.directories
+    assert least == pytest.approx(0.9)
+    assert 1.5 < most < 3  # more, if several share a commit
+    assert "19 commits/s, 10 with data" in only.reason
+    path = "process.sda-fsyncs.directory_fsyncs"
+    assert path in {one.path for one in draft.priors}
+    [nobody_waits] = [one for one in what_ifs_of(draft) if one.name == "no_fsync"]
+    assert nobody_waits.values == {path: 0, path.replace("directory_", ""): 0}
+    single = row(w=writes + 9, size_kib=8, flushes=38, w_await=7, util=30)
+    [load] = loads_of(seen_of(text(single, heading=NEW, kernel="6.18.0", reports=20), host))
+    assert load.classes[0].directories == (0.0, 0.0)
+
+
+def test_the_journals_thread_is_no_program() -> None:
+    """Five slept at one sample: four programs, and the thread that commits for them."""
+    printed = row(w=60, size_kib=8, flushes=40, w_await=9, util=40)
+    seen = seen_of(text(printed, heading=NEW, kernel="6.18.0", reports=20), JOURNALLED)
+    told = Active(mean=1.6, error=0.02, source=CENSUS, readings=120, most_asleep=5)
+    draft = draw_draft(replace(seen, system=replace(seen.system, tasks=told)), 1)
+    assert "process.sda-fsyncs.concurrency=4" in draft.others
 
 
 def test_a_flush_that_waits_for_others_has_a_time_of_its_own_to_fit() -> None:
