@@ -157,15 +157,19 @@ def guess_class(
     named = next((what for prefix, what in NAMES if name.startswith(prefix)), None)
     if named is not None:
         return named, "its name"
-    if block is not None and block.is_rotational is False:
+    # What a virtual device says of itself nobody told it: loop devices on a file of FUSE turn not,
+    # virtio disks turn, whatever is below. So its time tells: from SEEK_MS on an arm may make it.
+    is_virtual = name.startswith(VIRTUAL)
+    is_small = size is None or size < LARGE_BYTES
+    is_slow = service is not None and service >= SEEK_MS and is_small
+    if block is not None and block.is_rotational is False and not (is_virtual and is_slow):
         return _flash(name, row, "/sys says that nothing turns")
     if service is None or rate_of(row) == 0:
         return "unknown", "nothing recorded that tells"
-    if size is not None and size >= LARGE_BYTES:
+    if size is not None and not is_small:
         return "unknown", f"requests of {size / 1024:.0f} KiB: transfer hides the access time"
-    # A virtual device is called rotational where nobody told the guest better.
-    turns = block is not None and block.is_rotational and not name.startswith(VIRTUAL)
-    if service >= SEEK_MS or turns:
+    turns = block is not None and block.is_rotational and not is_virtual
+    if is_slow or turns:
         return _disk(service, rate_of(row))
     if row.get("r_per_s", 0.0) < READS_MIN * rate_of(row):
         reason = f"{service:.2f} ms busy a request, and hardly a read"

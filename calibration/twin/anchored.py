@@ -259,9 +259,8 @@ def _times(recorded: float | None, simulated: float) -> float:
 
 def _grown(then: Figures, now: Figures, power: float) -> float:
     """Return who sleeps then, if they grow as a power of how the twin's do."""
-    before = now.get(ASLEEP, 0.0)
-    after = then.get(ASLEEP, 0.0)
-    return float(before * (after / before) ** power) if before and after else after
+    before, after = now.get(ASLEEP, 0.0), then.get(ASLEEP, 0.0)
+    return float(before ** (1 - power) * after**power)
 
 
 def _normals(chance: np.random.Generator) -> list[float]:

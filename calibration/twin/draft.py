@@ -64,9 +64,12 @@ REFILL: Final = "assumed: none, to the exit latency of C6 of spr_cstates (intel_
 REFILL_COUNTS_MS: Final = 10 * REFILL_NS / MS  # of a longer request it is less than a tenth
 LIFE_NS: Final = (350_000, 11_000_000)
 LIFE: Final = "assumed: others read 3 GB/s through 1 MiB to 32 MiB of cache"
-# What a slow virtual disk lies on may have an arm that takes the nearest request, or not.
-GAIN: Final = (-0.2, 0.4)
-GAINS: Final = "assumed: streams that disturb each other, to 1.3 times what our disk's reads gain"
+# What a slow virtual disk lies on may have an arm that takes the nearest request, or not. Several
+# who sync call it away from where each writes in sequence; random access has no such place.
+GAIN: Final = (0.0, 0.4)
+GAINS: Final = "assumed: order of arrival, to 1.3 times what our disk's reads gain"
+DISTURBED: Final = (-0.2, 0.4)
+DISTURBS: Final = f"{GAINS}; from streams that disturb each other"
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
 SETTLE_S: Final = 5
 SETTLE_FAST_S: Final = 2
@@ -456,7 +459,8 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     put = draft.sheet.put
     put(section, "servers", 1, f"{ESTIMATE}: as slow as an arm, which serves one at a time")
     service_ns = max(LATENCY_MIN_NS, round((load.device.service_ms or 0.0) * MS))
-    least, most = GAIN
+    has_streams = any(one.kind == SYNC for one in load.classes)
+    (least, most), why = (DISTURBED, DISTURBS) if has_streams else (GAIN, GAINS)
     gained = max(1.0, load.device.row.get("aqu_sz", 1.0)) ** most
     for word, direction in (("read", load.reads), ("write", load.writes)):
         law = f"{ESTIMATE}: S = util / X"
@@ -464,17 +468,18 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
         if direction.rate_per_s >= CLASS_PER_S:
             draft.prior(dotted(*section, word), "time_ns", service_ns, 2, 2 * gained)
-    draft.flat_prior(dotted(*section, "queue_gain"), "number", least, most, GAINS)
+    draft.flat_prior(dotted(*section, "queue_gain"), "number", least, most, why)
 
 
 def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     """Serve a device's bursts one request after the other, as n = 2 await / S - 1 has it.
 
-    That is where the fit begins: of what has no arm, nothing tells how many it serves at a time.
+    That is where the fit begins: of what has no arm, nothing tells how many it serves at a time. As
+    slow as an arm, it serves one: an fsync's flush then finds no burst that its write passed.
     What a read takes is hidden behind them: a share `util` of the reads finds a burst under way.
     """
     draft.sheet.put(section, "servers", 1, f"{ESTIMATE}: requests of a burst wait for each other")
-    if load.device.guess != "unknown":
+    if load.device.guess != "unknown" and not serves_singly(load.device):
         path = dotted(*section, "servers")
         why = "assumed: from one to as many as a device without an arm may have"
         draft.prior_between(path, "count", 1, BURST_SERVERS, why)

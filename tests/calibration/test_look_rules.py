@@ -88,6 +88,14 @@ def test_a_disk_is_known_by_the_time_that_random_access_takes(rpm: int) -> None:
             device("sda", reads=9, utilisation=0.09, known=block("sda", rotational=False)),
             "SSD, or a disk with a cache",
         ),
+        (
+            device("loop0", reads=70, utilisation=0.9, known=block("loop0", rotational=False)),
+            "disk, like 7200 rpm",
+        ),
+        (
+            device("loop0", reads=400, utilisation=0.1, known=block("loop0", rotational=False)),
+            "virtual device: SSD or network volume",
+        ),
         (device("sda", reads=100, utilisation=0.9, size=1 << 20), "unknown"),
         (device("sda", reads=2, utilisation=0.02), "disk"),
         (device("sda", reads=100, utilisation=0.3), "disk, like 15000 rpm"),

@@ -118,7 +118,7 @@ def test_what_a_slow_virtual_disk_lies_on_may_choose_among_those_who_wait(
     draft = draft_of(text(printed))
     priors = {one.path: (one.low, one.high) for one in draft.priors}
     found = priors.get(f"machine.disk.{device}.queue_gain")
-    assert found == ((-0.2, 0.4) if gains else None)
+    assert found == ((0.0, 0.4) if gains else None)
 
 
 @given(rate=st.floats(5, 5000), size_kib=st.integers(1, 64), await_ms=st.floats(0.1, 2))

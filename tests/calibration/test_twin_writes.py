@@ -218,17 +218,26 @@ def test_without_mounts_writes_that_move_nothing_tell_of_no_journal(
 
 
 def checkpointed(
-    fsyncs: float, bursts: float, n: int, *, dirty_kib: int = 500, shared: bool = True
+    fsyncs: float,
+    bursts: float,
+    n: int,
+    *,
+    dirty_kib: int = 500,
+    shared: bool = True,
+    service_ms: float = 0.1,
+    device: str = "sda",
 ) -> tuple[dict[str, Class], Draft]:
     """Return classes and draft of a database: fsyncs of 3 requests, bursts of n writes beside them.
 
-    Each request is 0.1 ms with the device, of bursts side by side with others if they are `shared`.
+    Each request is so long with the device, of bursts side by side with others if they are
+    `shared`.
     """
-    w, service_ms = 3 * fsyncs + n * bursts, 0.1
+    w = 3 * fsyncs + n * bursts
     alone = 3 * fsyncs * service_ms
     inside = alone + bursts * n * (n + 1) / 2 * service_ms * shared
     util = (alone + bursts * n * service_ms) / 10
     printed = row(w=w, size_kib=8, flushes=fsyncs, w_await=inside / w, util=util)
+    printed = printed.replace("sda", device)
     recordings = (
         read_text(text(printed, heading=NEW, kernel="6.18.0"), "iostat.txt"),
         read_text(f"MemTotal: 8000000 kB\nDirty: {dirty_kib} kB\n", "meminfo"),
@@ -275,6 +284,17 @@ def test_at_another_load_a_checkpoint_may_write_as_much_as_today() -> None:
     assert draft.kept == ["sda-writes"]
     assert not any("writes" in one for one in draft.others)
     assert "written back as today" in notes_of(draft)
+
+
+@pytest.mark.parametrize(("service_ms", "is_open"), [(4, False), (1, True)])
+def test_bursts_to_what_is_as_slow_as_an_arm_are_served_one_by_one(
+    service_ms: float, *, is_open: bool
+) -> None:
+    """Requests of 4 ms each and, of another device, of 1 ms: that may serve 16 at a time."""
+    found, draft = checkpointed(10, 0.5, 20, service_ms=service_ms, device="vda")
+    assert found[WRITE].at_once > 1
+    assert draft.sheet.sections["machine", "disk", "vda"]["servers"].value == 1
+    assert ("machine.disk.vda.servers" in {one.path for one in draft.priors}) is is_open
 
 
 def test_a_twin_says_who_writes_in_bursts() -> None:
