@@ -65,6 +65,7 @@ from calibration.twin.questions import Question
 from sim.study.trial import Figures
 
 DRAWS: Final = 200  # of which the 5th and 95th percentile are known to 3 % of the width
+QUEUE: Final = "aqu_sz"
 # Column -> standard deviation of the logarithm of what changes at twice the load; assumed: half of
 # what the same columns are trusted to in a fit (calibration/twin/columns.py).
 CHANGE: Final[Mapping[str, float]] = {
@@ -73,7 +74,7 @@ CHANGE: Final[Mapping[str, float]] = {
     "f_per_s": 0.15,
     "r_await_ms": 0.10,
     "w_await_ms": 0.15,
-    "aqu_sz": 0.12,
+    QUEUE: 0.12,
     "util_pct": 0.03,
     LOAD_MEAN: 0.08,
 }
@@ -230,9 +231,11 @@ def _load(
     # What comes then has the chance that the queues have in as long a time.
     usual = median(others) + median(own)
     scatter = _sampling_of_queues(seen) * median(waiting)
-    # A relative error of the twin's own tasks then; of a change that is smaller, of that.
-    trust = _trust(LOAD_MEAN, answer.question)
-    off = math.expm1(trust) * min(median(own), abs(median(added)))
+    # A relative error of the twin's own tasks then; of a change that is smaller, of that. But who
+    # sleeps is as many as the queue says, and no better known than that.
+    off = math.expm1(_trust(LOAD_MEAN, answer.question)) * min(median(own), abs(median(added)))
+    if known.queues and not are_programs:
+        off = max(off, math.expm1(_trust(QUEUE, answer.question)) * median(waiting))
     values = [
         max(0.0, a + b + math.hypot(scatter, off) * one)
         for a, b, one in zip(others, own, luck, strict=True)
@@ -244,7 +247,7 @@ def _load(
 
 def _known(run: Figures, now: Figures, known: Exactly, *, are_programs: bool) -> Figures:
     """Return a run's tasks, tied to what counters told of today's: CPU time, and the queues."""
-    queues = {f"disk.{name}.aqu_sz": queue for name, queue in known.queues.items()}
+    queues = {f"disk.{name}.{QUEUE}": queue for name, queue in known.queues.items()}
     there = [name for name in queues if name in now and not are_programs]
     of_cpus = _times(known.running, now.get(RUNNING, 0.0))
     of_queues = _times(sum(queues[name] for name in there), sum(now[name] for name in there))
@@ -290,7 +293,7 @@ def _sampling_of_queues(seen: Look) -> float:
     if not total:
         return 0.0
     shares = {name: queue / total for name, queue in queues.items()}
-    parts = (_sampling(f"disk.{name}.aqu_sz", seen) * one for name, one in shares.items())
+    parts = (_sampling(f"disk.{name}.{QUEUE}", seen) * one for name, one in shares.items())
     return math.hypot(*parts) * math.sqrt(2)
 
 

@@ -328,6 +328,18 @@ def test_who_waits_at_the_disk_is_as_many_as_its_queue() -> None:
     assert of_programs.median == pytest.approx(1.2 + 5.5 + 4.4, rel=0.02)
 
 
+def test_who_waits_at_the_disk_is_known_no_better_than_its_queue() -> None:
+    seen = replace(FULL, system=counted(5.1, busy=0.0).system, cpu=counted(5.1, busy=0.01).cpu)
+    today, then = (tasks(0.04, 5.0 * n) | {QUEUE: 5.0 * n} for n in (1, 2))
+    [answer] = asked(today, then, seen=seen).asked
+    load, queue = (answer.summary(name) for name in (LOAD_MEAN, QUEUE))
+    assert load.hi / load.lo == pytest.approx(queue.hi / queue.lo, rel=0.1)
+    # The number of programs is known: twice as many always wait.
+    [of_programs] = asked(today, then, seen=seen, are_programs=True).asked
+    known = of_programs.summary(LOAD_MEAN)
+    assert known.hi / known.lo < 0.9 * load.hi / load.lo
+
+
 def test_what_comes_then_has_the_chance_of_the_queue_not_that_of_the_readings() -> None:
     """A tool that counts seldom does not make the load itself scatter."""
     widths = []
