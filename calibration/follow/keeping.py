@@ -20,6 +20,7 @@ from calibration.dataset import Source
 from calibration.fit.budget import SIMULATIONS_MIN
 from calibration.follow.jobs import Minute, NoTwin, Standing, Told
 from calibration.look import Look, look, steady
+from calibration.look.devices import DeviceLook
 from calibration.look.summary import NothingToLookAt
 from calibration.readers import read_text
 from calibration.twin.anchored import anchored, recorded_figures
@@ -37,7 +38,7 @@ from calibration.twin.draft import BOUNDS, Draft, process_name
 from calibration.twin.fitting import draw_drafts, ensemble_text, fit_best
 from calibration.twin.load_average import share_seen
 from calibration.twin.questions import QuestionError, read_question
-from calibration.twin.server import disk_section
+from calibration.twin.server import disk_section, serves_singly
 from calibration.twin.sheet import dotted
 from sim.scenario.fitted import Fit, read_fit
 from sim.study.executors import HERE
@@ -178,7 +179,7 @@ class Kept:
                 section = ("process", process_name(load.name, one.kind))
                 self._demand(section, server, letter, load.name)
             if is_near:
-                self._service(load.name, server)
+                self._service(load.device, server)
         self._cpu_times(server)
 
     def _demand(self, section: tuple[str, ...], server: Figures, letter: str, device: str) -> None:
@@ -191,14 +192,23 @@ class Kept:
         else:
             self._multiply((*section, "rate"), rate, STEP_MAX)
 
-    def _service(self, device: str, server: Figures) -> None:
-        """Correct a device's service times by half of Newton's step."""
-        util = min(server.get(f"disk.{device}.util_pct", 0.0), 100.0) / 100
+    def _service(self, device: DeviceLook, server: Figures) -> None:
+        """Correct a device's service times by half of Newton's step.
+
+        Of one that serves one request at a time S = U / X tells them as well as what requests take
+        in all: the mean of both is corrected by, so that neither is far off where the twin's
+        requests come more together than the server's.
+        """
+        name = f"disk.{device.name}"
+        util = min(server.get(f"{name}.util_pct", 0.0), 100.0) / 100
         gain = max(GAIN_MIN, DAMPING * (1 - util))
+        busy = _ratio(server, self.figures, f"{name}.util_pct")
         for key, (letter, power) in SERVICE.items():
-            off = _ratio(server, self.figures, f"disk.{device}.{letter}_await_ms")
+            off = _ratio(server, self.figures, f"{name}.{letter}_await_ms")
+            if serves_singly(device):
+                off = math.sqrt(off * busy)
             ratio = min(SERVICE_STEP_MAX, max(1 / SERVICE_STEP_MAX, off**gain))
-            self._multiply((*disk_section(device), key), ratio**power, SERVICE_STEP_MAX)
+            self._multiply((*disk_section(device.name), key), ratio**power, SERVICE_STEP_MAX)
 
     def _cpu_times(self, server: Figures) -> None:
         """Correct the CPU time of a transaction: busy time by requests, of both."""

@@ -27,6 +27,8 @@ from calibration.twin import verdict
 from calibration.twin.answers import ASLEEP, RUNNING
 from calibration.twin.columns import TRUST
 from calibration.twin.draft import Draft
+from calibration.twin.fitting import draw_draft
+from sim.units import parse_quantity
 from tests.calibration.followed import changed, series, slower
 from tests.calibration.recorded_twin import HOST
 from tests.calibration.test_twin_draft import old_row, seen_of, text
@@ -433,3 +435,28 @@ def test_the_twins_load_has_those_whom_the_servers_load_average_has(
     monkeypatch.setattr(Kept, "_run", lambda _self: {RUNNING: 0.1, ASLEEP: 2.0})
     kept = Kept(place=Path("twin.toml"), draft=cast("Draft", None), fit=None, text="")
     assert kept.renew(cast("Minute", None)).load == pytest.approx(load, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("device", "times"),
+    [
+        ("vda", 1.44 ** (0.5 * 0.5 * 0.7)),  # the mean of 1 and 1.44, half of Newton's step
+        ("nvme0n1", 1.0),  # what serves side by side is known by its waits alone
+    ],
+)
+def test_the_service_of_what_serves_one_at_a_time_is_known_by_how_busy_it_is(
+    device: str, times: float
+) -> None:
+    """By hand: both answer in 12 ms, the server is 30 % busy with as much, the twin 20.8 %."""
+    printed = old_row(device, r=30, w=0, size_kib=8, await_ms=12, util=30)
+    draft = draw_draft(seen_of(text(printed, reports=20)), 1)
+    kept = Kept(place=Path("twin.toml"), draft=draft, fit=None, text=draft.sheet.text(""))
+    figures = {"r_per_s": 30.0, "w_per_s": 0.0, "r_await_ms": 12.0}
+    named = {f"disk.{device}.{name}": value for name, value in figures.items()}
+    kept.figures = named | {f"disk.{device}.util_pct": 30 / 1.44}
+    kept._correct(named | {f"disk.{device}.util_pct": 30.0})
+    before = parse_quantity(
+        draft.sheet.sections["machine", "disk", device]["read"].value, "time_ns"
+    )
+    now = kept.values[f"machine.disk.{device}.read"]
+    assert now / before == pytest.approx(times, rel=0.01)
