@@ -23,10 +23,9 @@ from calibration.look import Look, look, steady
 from calibration.look.devices import DeviceLook
 from calibration.look.summary import NothingToLookAt
 from calibration.readers import read_text
-from calibration.twin.anchored import anchored, recorded_figures
+from calibration.twin.anchored import ask, recorded_figures
 from calibration.twin.answers import (
     CPU_BUSY,
-    answers_of,
     metrics_json,
     sentence,
     server_figures,
@@ -116,18 +115,16 @@ class Kept:
             raise NoTwin(str(error)) from None
         fit = self._fit_now()
         with Laboratory(HERE, measure=server_figures, progress=self.rest) as laboratory:
-            simulated = answers_of(
+            answers = ask(
                 [question],
+                self.draft,
+                seen,
                 fit,
                 str(self.place),
                 laboratory,
-                members=min(MEMBERS, len(fit.members)),
+                members=MEMBERS,
                 seed=SEED,
-                run=self.draft.asked_run,
-                others=self.draft.others,
-                kept=self.draft.kept,
             )
-        answers = anchored(simulated, seen, SEED, are_programs=bool(self.draft.closed))
         [one] = answers.asked
         told = sentence(one, answers.today, seen, self.draft)
         return Told(question=text, sentence=told, metrics=metrics_json(one))

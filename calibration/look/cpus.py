@@ -47,6 +47,11 @@ class CpuLook:
     placings: tuple[Placing, ...]
     steps: Steps | None
 
+    @property
+    def busy_cpus(self) -> float | None:
+        """Return how many CPUs were busy on average, of one if their number is not known."""
+        return None if self.busy is None else self.busy * (self.cpus or 1)
+
 
 def look_at_cpus(
     intervals: Sequence[Interval],

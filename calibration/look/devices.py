@@ -143,6 +143,11 @@ def lowest(devices: Sequence[DeviceLook]) -> list[DeviceLook]:
     return [one for one in devices if not one.is_stacked] or list(devices)
 
 
+def queues_of(devices: Sequence[DeviceLook]) -> dict[str, float]:
+    """Return the requests in the queue and in service of each device below all volumes."""
+    return {one.name: one.row.get("aqu_sz", 0.0) for one in lowest(devices)}
+
+
 def is_stacked(name: str, block: BlockDevice | None) -> bool:
     """Return whether a device hands its requests to others."""
     return bool(block and block.slaves) or name.startswith(STACKED)

@@ -38,6 +38,7 @@ import numpy as np
 
 from calibration.fit.space import generator
 from calibration.look import Look, steady
+from calibration.look.devices import queues_of
 from calibration.look.intervals import COUNTED
 from calibration.twin.answers import (
     ASLEEP,
@@ -50,8 +51,10 @@ from calibration.twin.answers import (
     Answer,
     Answers,
     Widths,
+    answers_of,
     tasks_counted,
 )
+from calibration.twin.draft import Draft
 from calibration.twin.load_average import (
     TRUSTED,
     Exactly,
@@ -62,6 +65,8 @@ from calibration.twin.load_average import (
     share_seen,
 )
 from calibration.twin.questions import Question
+from sim.scenario.fitted import Fit
+from sim.study.laboratory import Laboratory
 from sim.study.trial import Figures
 
 DRAWS: Final = 200  # of which the 5th and 95th percentile are known to 3 % of the width
@@ -87,15 +92,42 @@ _RATES: Final = (".r_per_s", ".w_per_s", ".f_per_s")
 _NORMAL: Final = NormalDist()
 
 
+def ask(
+    questions: Sequence[Question],
+    draft: Draft,
+    seen: Look,
+    fit: Fit,
+    scenario: str,
+    laboratory: Laboratory,
+    *,
+    members: int,
+    seed: int,
+) -> Answers:
+    """Ask a draft's twin, in all the ways that its recording leaves open; tie what it answers."""
+    simulated = answers_of(
+        questions,
+        fit,
+        scenario,
+        laboratory,
+        members=min(members, len(fit.members)),
+        seed=seed,
+        run=draft.asked_run,
+        others=draft.others,
+        kept=draft.kept,
+    )
+    return anchored(simulated, seen, seed, are_programs=bool(draft.closed))
+
+
 def anchored(answers: Answers, seen: Look, seed: int, *, are_programs: bool = False) -> Answers:
     """Return the answers tied to a recording.
 
     `are_programs` says that the load is programs that always wait, whose number is known.
     """
     today, seen = answers.today, steady(seen)
+    known = exactly_known(seen, are_programs=are_programs)
 
     def tied(one: Answer) -> Answer:
-        return _tied(one, today, seen, seed, are_programs=are_programs)
+        return _tied(one, today, seen, known, seed)
 
     return replace(answers, today=tied(today), asked=[tied(one) for one in answers.asked])
 
@@ -122,7 +154,7 @@ def recorded_figures(seen: Look) -> Figures:
     return found
 
 
-def _tied(answer: Answer, today: Answer, seen: Look, seed: int, *, are_programs: bool) -> Answer:
+def _tied(answer: Answer, today: Answer, seen: Look, known: Exactly, seed: int) -> Answer:
     before = answer.before or today.runs
     recorded = recorded_figures(seen)
     chance = generator(seed, "twin.anchored")
@@ -133,7 +165,7 @@ def _tied(answer: Answer, today: Answer, seen: Look, seed: int, *, are_programs:
         if name in (DONE, RUNNING, ASLEEP, IN_IO):
             continue
         if name == LOAD_MEAN and seen.system.tasks is not None:
-            values, widths[name] = _load(answer, before, seen, chance, are_programs=are_programs)
+            values, widths[name] = _load(answer, before, seen, known, chance)
         else:
             normal = _normals(chance)
             values, widths[name] = _figure(name, answer, before, recorded, seen, normal)
@@ -193,34 +225,31 @@ def _load(
     answer: Answer,
     before: Sequence[Figures],
     seen: Look,
+    known: Exactly,
     chance: np.random.Generator,
-    *,
-    are_programs: bool,
 ) -> tuple[list[float], Widths]:
     """Return the draws of the load average: who else is there, and the twin's own tasks then."""
     told = seen.system.tasks
     assert told is not None
-    known, are_all = exactly_known(seen), share_seen(seen) == 1
-    tasks = recorded_tasks(seen)
-    asleep = told.mean if tasks is None else tasks.asleep
+    part = None if share_seen(seen) == 1 else recorded_tasks(seen)  # who is seen, if not all are
     error = error_of(told)
     counted, luck = _normals(chance), _normals(chance)
     who_sleeps, trusted = ASLEEP, [0.0] * DRAWS
     if told.in_io_alone:
         who_sleeps, trusted = IN_IO, [TRUSTED * one for one in _normals(chance)]
-    powers = [1.0] * DRAWS if are_all else [_NORMAL.cdf(one) for one in _normals(chance)]
+    powers = [1.0] * DRAWS if part is None else [_NORMAL.cdf(one) for one in _normals(chance)]
     others, own, added, waiting = [], [], [], []
     for i in range(DRAWS):
         then, now = (one[i % len(one)] for one in (answer.runs, before))
-        then, now = (_known(one, now, known, are_programs=are_programs) for one in (then, now))
-        share = 1.0 if are_all else min(1.0, asleep / (now.get(who_sleeps) or 1.0))
+        then, now = (_known(one, now, known) for one in (then, now))
+        share = 1.0 if part is None else min(1.0, part.asleep / (now[who_sleeps] or 1.0))
         as_counted, today = tasks_counted(now, share, who_sleeps), tasks_counted(now, share)
         found = max(0.0, told.mean + error * counted[i])
         others.append(max(0.0, found - as_counted))
         there = known_better(found, as_counted, told) if found < as_counted else as_counted
         there += (today - as_counted) * (1 + trusted[i])  # who wait for a commit: the twin's alone
         waiting.append(share * _grown(then, now, powers[i]))
-        more = then.get(RUNNING, 0.0) + waiting[-1] - today
+        more = then[RUNNING] + waiting[-1] - today
         # What goes is a part of those who are there, also if the twin has more of them today.
         added.append(there * more / today if more < 0 else more)
         own.append(there + added[-1])
@@ -234,7 +263,7 @@ def _load(
     # A relative error of the twin's own tasks then; of a change that is smaller, of that. But who
     # sleeps is as many as the queue says, and no better known than that.
     off = math.expm1(_trust(LOAD_MEAN, answer.question)) * min(median(own), abs(median(added)))
-    if known.queues and not are_programs:
+    if known.queues:
         off = max(off, math.expm1(_trust(QUEUE, answer.question)) * median(waiting))
     values = [
         max(0.0, a + b + math.hypot(scatter, off) * one)
@@ -245,10 +274,10 @@ def _load(
     return values, Widths(**dict(zip(WIDTHS, (one / shown for one in parts), strict=True)))
 
 
-def _known(run: Figures, now: Figures, known: Exactly, *, are_programs: bool) -> Figures:
+def _known(run: Figures, now: Figures, known: Exactly) -> Figures:
     """Return a run's tasks, tied to what counters told of today's: CPU time, and the queues."""
     queues = {f"disk.{name}.{QUEUE}": queue for name, queue in known.queues.items()}
-    there = [name for name in queues if name in now and not are_programs]
+    there = [name for name in queues if name in now]
     of_cpus = _times(known.running, now.get(RUNNING, 0.0))
     of_queues = _times(sum(queues[name] for name in there), sum(now[name] for name in there))
     asleep = {name: of_queues * run.get(name, 0.0) for name in (ASLEEP, IN_IO)}
@@ -262,8 +291,7 @@ def _times(recorded: float | None, simulated: float) -> float:
 
 def _grown(then: Figures, now: Figures, power: float) -> float:
     """Return who sleeps then, if they grow as a power of how the twin's do."""
-    before, after = now.get(ASLEEP, 0.0), then.get(ASLEEP, 0.0)
-    return float(before ** (1 - power) * after**power)
+    return float(now[ASLEEP] ** (1 - power) * then[ASLEEP] ** power)
 
 
 def _normals(chance: np.random.Generator) -> list[float]:
@@ -288,7 +316,7 @@ def _trust(name: str, question: Question) -> float:
 
 def _sampling_of_queues(seen: Look) -> float:
     """Return how surely the mean of all queues is known, relative: now's and then's together."""
-    queues = exactly_known(seen).queues
+    queues = queues_of(seen.devices)
     total = sum(queues.values())
     if not total:
         return 0.0

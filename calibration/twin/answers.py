@@ -14,7 +14,6 @@ Left out: how many times today's load a device bears that serves many requests a
  how often it is not idle, not how full it is.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -227,7 +226,7 @@ def power_of(member: int) -> float:
 
     Multiples of the golden ratio, so that any few members have some of the low and of the high.
     """
-    return math.modf(0.5 + member * GOLDEN)[0]
+    return (0.5 + member * GOLDEN) % 1
 
 
 def _kept(names: Sequence[str], question: Question | None, member: int) -> tuple[str, ...]:

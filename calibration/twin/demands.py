@@ -72,7 +72,7 @@ from typing import Final
 from calibration.host import Host
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
-from calibration.look.devices import DeviceLook, lowest
+from calibration.look.devices import DeviceLook, lowest, queues_of
 from calibration.look.intervals import Interval, await_of, rate_of
 from calibration.look.laws import requests_in_system
 from calibration.twin.commits import (
@@ -518,7 +518,7 @@ def _have_sleepers(writes: Direction, seen: Look) -> bool:
     if told is None or sleeping is None or not writes.await_ms:
         return False
     inside = requests_in_system(writes.rate_per_s, writes.await_ms)
-    queue = sum(one.row.get("aqu_sz", 0.0) for one in lowest(seen.devices))
+    queue = sum(queues_of(seen.devices).values())
     asleep = sleeping - (queue - inside)
     error = CERTAIN * hypot(told.known_to, told.lookers)
     # More than one for each are others, of whom nothing says that they do not stand for all.
@@ -586,8 +586,8 @@ def waiting_tasks(seen: Look) -> int | None:
 
 def _sleeping(seen: Look) -> float | None:
     """Return the tasks that a load average counts and that are on no CPU; None: not known."""
-    busy, active = seen.cpu.busy, seen.system.active
-    return None if active is None or busy is None else active - busy * (seen.cpu.cpus or 1)
+    running, active = seen.cpu.busy_cpus, seen.system.active
+    return None if active is None or running is None else active - running
 
 
 def _writers(queued: int, waiting: int | None, device: DeviceLook) -> int:

@@ -556,25 +556,24 @@ def draw_others(draft: Draft, most_asleep: int = 0) -> None:
     many at twice the load, or no more: a page that is changed again before is written once. At half
     the load it is changed half as often, and may be written as often as before.
     """
-    streams: list[tuple[Load, Class, float]] = []
+    streams: list[tuple[Load, Class, float]] = []  # with how long a transaction takes
     threads = 0
     for load in draft.loads:
         threads += len({one.kind for one in load.classes if one.kind in (SYNC, WRITE)})
         for one in load.classes:
             is_open = one.customers is None and one.kind in (READ, SYNC, DIRECT)
             if is_open and one.rate_per_s >= SEEN_PER_S:
-                streams.append((load, one, one.rate_per_s * _taken_s(draft, load, one)))
+                streams.append((load, one, _taken_s(draft, load, one)))
             elif one.kind == WRITE and not one.is_large and _may_coalesce(load, one):
                 draft.kept.append(process_name(load.name, one.kind))
                 draft.notes.append(
                     f"{load.name}: at another load as many pages may be written back as today, for"
                     " those that are changed again before are written once; or in proportion"
                 )
-    under_way = sum(programs for _load, _one, programs in streams)
-    for load, one, programs in streams:
-        share = programs / under_way if under_way else 0.0
-        least = share * max(0, most_asleep - threads)
-        draft.others += _as_programs(draft, load, one, max(programs, least))
+    under_way = sum(one.rate_per_s * taken_s for _load, one, taken_s in streams)
+    times = max(1.0, (most_asleep - threads) / under_way) if under_way else 1.0
+    for load, one, taken_s in streams:
+        draft.others += _as_programs(load, one, taken_s, times * one.rate_per_s * taken_s)
 
 
 def _may_coalesce(load: Load, one: Class) -> bool:
@@ -593,9 +592,8 @@ def _taken_s(draft: Draft, load: Load, one: Class) -> float:
     return (response_ms or 0.0) / 1000 + cpu_s
 
 
-def _as_programs(draft: Draft, load: Load, one: Class, least: float) -> list[str]:
+def _as_programs(load: Load, one: Class, taken_s: float, least: float) -> list[str]:
     """Return the values that make a stream so many programs, which pause in between."""
-    taken_s = _taken_s(draft, load, one)
     programs = max(1, math.ceil(least - WHOLE_PROGRAM))
     pause_ns = max(0, round((programs / one.rate_per_s - taken_s) * S))
     section = ("process", process_name(load.name, one.kind))

@@ -53,7 +53,7 @@ from typing import Final
 
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
-from calibration.look.devices import lowest
+from calibration.look.devices import queues_of
 from calibration.look.tasks import Active
 from calibration.twin.draft import Draft
 from sim.observation import Observation
@@ -90,7 +90,7 @@ class Exactly:
     """What counters tell of the tasks without the chance of readings.
 
     `running` is how many CPUs were busy (None: not told); `queues` has the requests in the queue
-    and in service of each device.
+    and in service of each device that tells.
     """
 
     running: float | None
@@ -139,31 +139,28 @@ def recorded_tasks(seen: Look) -> Counted | None:
     told, busy = seen.system.tasks, seen.cpu.busy
     if told is None or busy is None:
         return None
-    running = busy * (seen.cpu.cpus or 1)
-    if busy >= FULL:
+    running = exactly_known(seen).running
+    if running is None:
         counted = seen.system.running
         running = told.mean - queued(seen) if counted is None else counted
     running = min(max(running, 0.0), told.mean)
     return Counted(running=running, asleep=told.mean - running)
 
 
-def exactly_known(seen: Look) -> Exactly:
+def exactly_known(seen: Look, *, are_programs: bool = False) -> Exactly:
     """Return what a recording's counters tell of its tasks: CPU time, and the disks' queues.
 
-    Of full CPUs their time does not tell who waits for them.
+    Of full CPUs their time does not tell who waits for them, and of programs that always wait the
+    queues do not tell who is elsewhere.
     """
     busy = seen.cpu.busy
-    running = None if busy is None or busy >= FULL else busy * (seen.cpu.cpus or 1)
-    return Exactly(running=running, queues=_queues(seen))
+    running = None if busy is None or busy >= FULL else seen.cpu.busy_cpus
+    return Exactly(running=running, queues={} if are_programs else queues_of(seen.devices))
 
 
 def queued(seen: Look) -> float:
     """Return the requests in the queues and in service of all devices, on average."""
-    return sum(_queues(seen).values())
-
-
-def _queues(seen: Look) -> dict[str, float]:
-    return {one.name: one.row.get("aqu_sz", 0.0) for one in lowest(seen.devices)}
+    return sum(queues_of(seen.devices).values())
 
 
 def share_seen(seen: Look) -> float:

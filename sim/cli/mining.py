@@ -17,11 +17,10 @@ from calibration.dataset import open_source
 from calibration.look import look
 from calibration.look.brief import brief
 from calibration.look.summary import Look
-from calibration.twin.anchored import anchored
+from calibration.twin.anchored import ask
 from calibration.twin.answers import (
     Answer,
     Answers,
-    answers_of,
     answers_table,
     figures_table,
     metrics_json,
@@ -153,18 +152,8 @@ def mine(
     label = f"asking {making.place.name}"
     with where.laboratory(label, server_figures) as laboratory:
         number = min(members, len(fit.members))
-        simulated = answers_of(
-            questions,
-            fit,
-            str(making.place),
-            laboratory,
-            members=number,
-            seed=seed,
-            run=draft.asked_run,
-            others=draft.others,
-            kept=draft.kept,
-        )
-    answers = anchored(simulated, seen, seed, are_programs=bool(draft.closed))
+        place = str(making.place)
+        answers = ask(questions, draft, seen, fit, place, laboratory, members=number, seed=seed)
     if json_path is not None:
         write_json(_json(answers, twin, making, number), json_path)
     if speaks:

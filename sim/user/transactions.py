@@ -438,7 +438,7 @@ class _Worker:
         self._read_fd = -1
         self._write_fds: list[int] = []  # its file, or that of each turn
         self._directory_fd = -1
-        self._names = [f"{shared.params.write_file}.{word}.{number}" for word in ("new", "old")]
+        self._names: list[str] = []  # of the file that it renames: as it is called, and then
 
     def open_files(self) -> Blocking[None]:
         """Open what will be read and written."""
@@ -456,9 +456,11 @@ class _Worker:
                 fd = yield from self.sys.open(path, flags)
                 self._write_fds.append(fd)
         if params.directory_fsyncs:
+            path = params.write_file
+            self._names = [f"{path}.{word}.{self.number}" for word in ("new", "old")]
             fd = yield from self.sys.open(self._names[0], O_WRONLY | O_CREAT)
             yield from self.sys.close(fd)
-            directory = params.write_file.rpartition("/")[0] or "/"
+            directory = path.rpartition("/")[0] or "/"
             self._directory_fd = yield from self.sys.open(directory, O_RDONLY)
 
     def transaction(self) -> Blocking[None]:
