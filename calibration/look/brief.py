@@ -13,11 +13,13 @@ from typing import Final
 from calibration.look.devices import DeviceLook, lowest
 from calibration.look.intervals import await_of
 from calibration.look.summary import Look
+from calibration.look.tasks import Active
 from sim.report.tables import figure
 from sim.units import format_quantity
 
 LINES_MAX: Final = 10
 DEVICES_MAX: Final = 4
+DIFFERS: Final = 0.1  # tasks, by which an average is told from what it is of
 KIB: Final = 1024
 GIB: Final = 2**30
 
@@ -93,11 +95,18 @@ def _memory(seen: Look) -> Iterator[str]:
     swap = max(system.swap_used_bytes, default=0.0)
     parts = []
     if system.load is not None:
-        parts.append(f"The load average is {system.load:.2f}")
+        parts.append(f"The load average is {system.load:.2f}{_behind(system.load, system.tasks)}")
     if swap:
         parts.append(f"swap in use is {format_quantity(round(swap), 'bytes')}")
     if parts:
         yield f"{'; '.join(parts)}."
+
+
+def _behind(load: float, told: Active | None) -> str:
+    """Say how many tasks were active, where the average of them is another: it lags a minute."""
+    if told is None or told.in_io_alone or abs(load - told.mean) < max(DIFFERS, 2 * told.known_to):
+        return ""
+    return f", of {told.mean:.2f} tasks that were active meanwhile"
 
 
 def _doubts(seen: Look) -> Iterator[str]:

@@ -113,6 +113,7 @@ def ask(
         seed=seed,
         run=draft.asked_run,
         others=draft.others,
+        logs=draft.logs,
         kept=draft.kept,
     )
     return anchored(simulated, seen, seed, are_programs=bool(draft.closed))

@@ -176,6 +176,7 @@ def answers_of(
     run: Sequence[str] = (),
     others: Sequence[str] = (),
     kept: Sequence[str] = (),
+    logs: Sequence[str] = (),
 ) -> Answers:
     """Simulate the first members of the ensemble, today and in every question.
 
@@ -183,8 +184,10 @@ def answers_of(
     values under which every second member is asked, today and then: the same load in another way,
     which a recording does not tell. A part of the load is asked of requests that come by
     themselves: the others are the fewest programs that wait, of which there may be no part, and
-    with less to wait for the two hardly differ. Of processes that may be `kept` as they are today,
-    whatever the load, each member has so much as a power of its own says (power_of).
+    with less to wait for the two hardly differ. But of the `logs`, processes that write a file for
+    each program, every second member then has so many times the files. Of processes that may be
+    `kept` as they are today, whatever the load, each member has so much as a power of its own says
+    (power_of).
     """
     variants: list[Question | None] = [None, *questions]
     waiting = [tuple(others) if one is None or one.load >= 1 else () for one in variants]
@@ -192,7 +195,9 @@ def answers_of(
     def trials(asked: Question | None, way: tuple[str, ...]) -> list[Trial]:
         found = []
         for member in range(members):
-            sets = (*(way if member % 2 else ()), *_kept(kept, asked, member), *run)
+            sets: tuple[str, ...] = (*_kept(kept, asked, member), *run)
+            if member % 2:
+                sets = (*(way or _files(logs, asked, fit.member(member))), *sets)
             found.append(_trial(asked, fit, scenario, member, seed, sets))
         return found
 
@@ -235,6 +240,18 @@ def _kept(names: Sequence[str], question: Question | None, member: int) -> tuple
         return ()
     scale = question.load ** power_of(member)
     return tuple(f"process.{name}.load_scale={scale:.4g}" for name in names)
+
+
+def _files(
+    names: Sequence[str], question: Question | None, values: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the values that give processes so many times their files as the load is."""
+    if question is None or question.load == 1:
+        return ()
+    files = {path: values[path] for path in (f"process.{name}.write_files" for name in names)}
+    return tuple(
+        f"{path}={max(1, round(int(count) * question.load))}" for path, count in files.items()
+    )
 
 
 def _trial(

@@ -630,7 +630,7 @@ def _fsyncs(
             most = min(most, DIRECTORIES_MAX * commits)
             directories = (commits / data - 1, max(rate, most) / data - 1)
             rate = data
-            reason += f"; {two_digits(commits)} commits/s, {two_digits(data)} with data"
+            reason += f"; {two_digits(commits)} commits/s, {two_digits(data)} with data, the others of directories"
     if customers is not None:
         queued = max(customers, round(rate / commits))
         writers = _writers(queued, waiting, device)

@@ -64,12 +64,11 @@ REFILL: Final = "assumed: none, to the exit latency of C6 of spr_cstates (intel_
 REFILL_COUNTS_MS: Final = 10 * REFILL_NS / MS  # of a longer request it is less than a tenth
 LIFE_NS: Final = (350_000, 11_000_000)
 LIFE: Final = "assumed: others read 3 GB/s through 1 MiB to 32 MiB of cache"
-# What a slow virtual disk lies on may have an arm that takes the nearest request, or not. Several
-# who sync call it away from where each writes in sequence; random access has no such place.
+# What a slow virtual disk lies on may have an arm that takes the nearest request, or not.
 GAIN: Final = (0.0, 0.4)
 GAINS: Final = "assumed: order of arrival, to 1.3 times what our disk's reads gain"
-DISTURBED: Final = (-0.2, 0.4)
-DISTURBS: Final = f"{GAINS}; from streams that disturb each other"
+TURN_NS: Final = (4_000_000, 11_111_111)
+TURN: Final = "assumed: an arm over platters of 15000 to 5400 rpm"
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
 SETTLE_S: Final = 5
 SETTLE_FAST_S: Final = 2
@@ -118,6 +117,7 @@ class Draft:
     closed: list[str] = field(default_factory=list)  # those with a fixed number of customers
     others: list[str] = field(default_factory=list)  # the same load as programs that wait
     kept: list[str] = field(default_factory=list)  # processes that may grow less than the load
+    logs: list[str] = field(default_factory=list)  # processes that may write a file a program
     cache: Cache | None = None  # what a larger one would save, if that was recorded
     memory_unknown: str = ""  # why nothing can be said of other memory
     is_last_resort: bool = False  # fitted only where the likelier draft makes no fair twin
@@ -315,6 +315,7 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
             put(section, "write_files", 1, OWN_LOGS)
             path = dotted(*section, "write_files")
             draft.prior_between(path, "count", 1, FILES_EACH, OWN_LOGS)
+            draft.logs.append(section[-1])
     elif pattern != APPEND:
         area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
         put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
@@ -459,16 +460,28 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     put = draft.sheet.put
     put(section, "servers", 1, f"{ESTIMATE}: as slow as an arm, which serves one at a time")
     service_ns = max(LATENCY_MIN_NS, round((load.device.service_ms or 0.0) * MS))
-    has_streams = any(one.kind == SYNC for one in load.classes)
-    (least, most), why = (DISTURBED, DISTURBS) if has_streams else (GAIN, GAINS)
-    gained = max(1.0, load.device.row.get("aqu_sz", 1.0)) ** most
+    gained = max(1.0, load.device.row.get("aqu_sz", 1.0)) ** GAIN[1]
     for word, direction in (("read", load.reads), ("write", load.writes)):
         law = f"{ESTIMATE}: S = util / X"
         put(section, word, format_quantity(service_ns, "time_ns"), law)
         put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
         if direction.rate_per_s >= CLASS_PER_S:
             draft.prior(dotted(*section, word), "time_ns", service_ns, 2, 2 * gained)
-    draft.flat_prior(dotted(*section, "queue_gain"), "number", least, most, why)
+    draft.flat_prior(dotted(*section, "queue_gain"), "number", *GAIN, GAINS)
+    _turning(draft, load, section)
+
+
+def _turning(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
+    """Fit how long a turn takes, if syncs go on where the last request ended.
+
+    Of one load it hardly differs from the other requests' time. But with half the load, or twice
+    of it, more of them go on so, or fewer.
+    """
+    if not any(one.kind == SYNC for one in load.classes):
+        return
+    middle_ns = round(math.sqrt(TURN_NS[0] * TURN_NS[1]))
+    draft.sheet.put(section, "turn", format_quantity(middle_ns, "time_ns"), TURN)
+    draft.prior_between(dotted(*section, "turn"), "time_ns", *TURN_NS, TURN)
 
 
 def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
@@ -483,6 +496,8 @@ def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         path = dotted(*section, "servers")
         why = "assumed: from one to as many as a device without an arm may have"
         draft.prior_between(path, "count", 1, BURST_SERVERS, why)
+    elif serves_singly(load.device):
+        _turning(draft, load, section)
     if load.writes.is_large:
         service_ms = write_service_ms(load.writes, load.reads, load.device)
         _transfer(draft, section, "write", load.writes.size_bytes, service_ms, (4, 4))
@@ -602,6 +617,8 @@ def _as_programs(load: Load, one: Class, taken_s: float, least: float) -> list[s
         "concurrency": programs,
         "think_time": format_quantity(pause_ns, "time_ns"),
     }
+    if one.kind == SYNC:
+        values["write_files"] = FILES_EACH * programs
     return [f"{dotted(*section, key)}={value}" for key, value in values.items()]
 
 
@@ -616,12 +633,16 @@ def load_words(draft: Draft, times: float) -> str:
         return (
             f"Here the load is {now} for the device: {times:g} times the load is {then}, who queue."
         )
-    if draft.others and times > 1:
-        return (
-            f"Whether {times:g} times as many requests are asked for, or {times:g} times as many"
-            " programs wait for theirs, the recording does not tell: the interval holds both."
-        )
-    return f"{times:g} times the load is {times:g} times as many requests asked for."
+    if times > 1 and draft.others:
+        as_programs = f"{times:g} times as many programs wait for theirs"
+    elif times < 1 and draft.logs:
+        as_programs = f"there are {times:g} times as many programs, each with a file"
+    else:
+        return f"{times:g} times the load is {times:g} times as many requests asked for."
+    return (
+        f"Whether {times:g} times as many requests are asked for, or {as_programs}, the recording"
+        " does not tell: the interval holds both."
+    )
 
 
 def _start_late(draft: Draft) -> None:

@@ -19,6 +19,8 @@ A mail server fsyncs a message, renames it, and fsyncs the directory: of its two
 writes no data (directory_fsyncs). By hand, ext4: three writes, then two, with two flushes each.
 Written pages leave 30 s after their file first became dirty: one file leaves all at once, every
 half minute; files that are written in turn, each for some seconds, leave one after the other.
+Of n files the next transaction of a stream writes the same one as the last in 1 / n of all cases:
+so often, written in sequence, does a write begin where the last one ended.
 By hand, the defaults on a 15K disk: a random read of 8 KiB takes 5.6 ms. One customer without
 thinking gets 175 a second; 40 a second in an open stream keep the disk 22 % busy.
 """
@@ -195,14 +197,15 @@ class TransactionsParams:
         minimum=1,
         maximum=10_000,
         source="scenario",
-        doc="files that are written; worker n has the n-th, round and round",
+        doc="files that are written; customer n has the n-th, round and round (closed); a"
+        " transaction any of them (open)",
     )
     write_turn_ns: int = param(
         0,
         dim="time_ns",
         minimum=0,
         source="scenario",
-        doc="so long all workers write one of the files, then the next; 0: worker n the n-th",
+        doc="so long all workers write one of the files, then the next; 0: no turns",
     )
     write_area_bytes: int = param(
         "1 GiB",
@@ -327,7 +330,7 @@ class Transactions(ServerProgram):
         self.params = params
         self.arrival_ns = 0  # of the last transaction that a worker took (open)
         self.read_position = 0
-        self.write_position = 0
+        self.write_positions: dict[int, int] = {}  # of each file that is written in sequence
 
     def files(self) -> Mapping[str, int]:
         params = self.params
@@ -341,12 +344,9 @@ class Transactions(ServerProgram):
         return sizes
 
     def write_path(self, number: int) -> str:
-        """Return the file that worker `number` writes, or that is written in that turn."""
+        """Return the file of that number, of those that are written."""
         params = self.params
-        several = params.write_files > 1
-        return (
-            f"{params.write_file}.{number % params.write_files}" if several else params.write_file
-        )
+        return f"{params.write_file}.{number}" if params.write_files > 1 else params.write_file
 
     def main(self, sys: Sys) -> Blocking[None]:
         """Start the workers; be the first."""
@@ -410,6 +410,8 @@ class _Worker:
     __slots__ = (
         "_cpu",
         "_directory_fd",
+        "_file",
+        "_files",
         "_names",
         "_numbers",
         "_places",
@@ -435,8 +437,10 @@ class _Worker:
         self._numbers = sys.stream(f"numbers.{number}")
         self._sizes = sys.stream(f"sizes.{number}")
         self._places = sys.stream(f"places.{number}")
+        self._files = sys.stream(f"files.{number}")
         self._read_fd = -1
-        self._write_fds: list[int] = []  # its file, or that of each turn
+        self._write_fds: dict[int, int] = {}  # of the files that it has opened
+        self._file = number % self.params.write_files  # that its transaction writes
         self._directory_fd = -1
         self._names: list[str] = []  # of the file that it renames: as it is called, and then
 
@@ -447,14 +451,8 @@ class _Worker:
             flags = O_RDONLY | O_DIRECT if params.direct else O_RDONLY
             self._read_fd = yield from self.sys.open(params.read_file, flags)
         if params.writes:
-            appends = params.write_pattern == APPEND
-            flags = O_WRONLY | O_CREAT | O_APPEND if appends else O_WRONLY
-            flags |= O_DIRECT if params.write_direct else 0
-            turns = range(params.write_files) if params.write_turn_ns else (self.number,)
-            for number in turns:
-                path = self.shared.write_path(number)
-                fd = yield from self.sys.open(path, flags)
-                self._write_fds.append(fd)
+            for file in range(params.write_files) if params.write_turn_ns else (self._file,):
+                yield from self._open_file(file)
         if params.directory_fsyncs:
             path = params.write_file
             self._names = [f"{path}.{word}.{self.number}" for word in ("new", "old")]
@@ -473,7 +471,7 @@ class _Worker:
         for _ in range(self._draw_number(params.reads)):
             yield from self._read()
         writes = self._draw_number(params.writes)
-        fd = self._write_fd() if writes else -1
+        fd = (yield from self._choose_file()) if writes else -1
         for _ in range(writes):
             yield from self._write(fd)
         if writes and self._draw_number(params.fsyncs):
@@ -489,11 +487,25 @@ class _Worker:
         self._names.reverse()
         yield from self.sys.fsync(self._directory_fd)
 
-    def _write_fd(self) -> int:
-        """Return its file, or the one whose turn it is."""
-        turn_ns = self.params.write_turn_ns
-        turn = self.sys.clock_ns() // turn_ns if turn_ns else 0
-        return self._write_fds[turn % len(self._write_fds)]
+    def _open_file(self, number: int) -> Blocking[int]:
+        """Open a file that it writes; return the descriptor."""
+        params = self.params
+        appends = params.write_pattern == APPEND
+        flags = O_WRONLY | O_CREAT | O_APPEND if appends else O_WRONLY
+        flags |= O_DIRECT if params.write_direct else 0
+        fd = yield from self.sys.open(self.shared.write_path(number), flags)
+        self._write_fds[number] = fd
+        return fd
+
+    def _choose_file(self) -> Blocking[int]:
+        """Return its file, or the one whose turn it is, or any of a stream's, open."""
+        turn_ns, count = self.params.write_turn_ns, self.params.write_files
+        if turn_ns:
+            self._file = self.sys.clock_ns() // turn_ns % count
+        elif self.params.is_open and count > 1:
+            self._file = int(self._files.random() * count)
+        fd = self._write_fds.get(self._file)
+        return (yield from self._open_file(self._file)) if fd is None else fd
 
     def _read(self) -> Blocking[None]:
         params, shared = self.params, self.shared
@@ -521,8 +533,9 @@ class _Worker:
             step = unit or (BLOCK if size >= BLOCK else SECTOR)
             position = self._place(size, params.write_area_bytes, step)
         else:
-            position = _round(shared.write_position, size, params.write_area_bytes)
-            shared.write_position = position + size
+            reached = shared.write_positions.get(self._file, 0)
+            position = _round(reached, size, params.write_area_bytes)
+            shared.write_positions[self._file] = position + size
         yield from self.sys.pwrite(fd, size, position)
 
     def _draw_number(self, mean: float) -> int:

@@ -131,6 +131,31 @@ def test_what_may_stay_as_it_is_grows_by_a_power_of_each_member() -> None:
         assert powers == pytest.approx([(n + 0.5) / 20 for n in range(20)], abs=0.06)
 
 
+def test_programs_with_a_log_each_have_so_many_times_the_logs() -> None:
+    """By hand: 3 logs are 6 at twice the load, 2 at half of it; or the streams keep their 3.
+
+    Of more load every second member is programs that wait, each of which has a log.
+    """
+    path = "process.y.write_files"
+    fit = replace(FIT, parameters=(path,), members=(("3",),) * 20)
+    asked = [Question(name="", words="", sets=(f"x={n}",), load=n) for n in (2.0, 0.5)]
+    told = {"members": 4, "seed": 1, "logs": ["y"]}
+
+    def files(load: float, others: Sequence[str]) -> list[str]:
+        noted = Laboratory()
+        answers_of(
+            asked, fit, "twin.toml", cast("RealLaboratory", noted), others=others, **told
+        )
+        of_load = [one for one in noted.seen if f"x={load}" in one.sets]
+        assert len(of_load) == 4
+        said = [dict(text.split("=") for text in one.sets if "=" in text) for one in of_load]
+        return [one.get(path, "") for one in said]
+
+    assert files(2.0, []) == ["", "6", "", "6"]
+    assert files(0.5, []) == files(0.5, ["waits"]) == ["", "2", "", "2"]
+    assert files(2.0, ["waits"]) == ["", "", "", ""]
+
+
 def test_all_runs_of_an_answer_are_of_one_length() -> None:
     asked = [Question(name="", words="", sets=("x=2",), load=2.0)]
     noted = Laboratory()

@@ -595,3 +595,18 @@ def test_only_writes_into_the_page_cache_run_through_the_whole_warm_up() -> None
     assert draft.settle_s == 40
     assert sections["process", "sda-reads"]["start"].value == "35 s"
     assert "start" not in sections["process", "sda-writes"]
+
+
+
+@pytest.mark.parametrize(
+    ("device", "flushes", "turns"), [("vda", 26, True), ("vda", 0, False), ("sda", 26, False)]
+)
+def test_an_arm_behind_a_virtual_disk_turns_if_syncs_may_go_on_where_the_last_one_ended(
+    device: str, flushes: float, *, turns: bool
+) -> None:
+    """A disk of the machine's own has a whole arm in the model; who does not sync is not asked."""
+    row = sync_row(w=40, flushes=flushes, w_await=6.5, f_await=0.5, util=24)
+    draft = draft_of(text(row.replace("sda", device), heading=NEW, kernel="5.15.0"))
+    priors = {one.path: (one.low, one.high) for one in draft.priors}
+    found = priors.get(f"machine.disk.{device}.turn")
+    assert found == ((60e9 / 15_000, pytest.approx(60e9 / 5400)) if turns else None)

@@ -446,7 +446,7 @@ def test_commits_without_data_are_of_directories(kind: str, writes: float) -> No
     least, most = only.directories
     assert least == pytest.approx(0.9)
     assert 1.5 < most < 3  # more, if several share a commit
-    assert "19 commits/s, 10 with data" in only.reason
+    assert "19 commits/s, 10 with data, the others of directories" in only.reason
     path = "process.sda-fsyncs.directory_fsyncs"
     assert path in {one.path for one in draft.priors}
     [nobody_waits] = [one for one in what_ifs_of(draft) if one.name == "no_fsync"]

@@ -130,3 +130,80 @@ def test_an_asked_device_answers_sooner_as_the_exceptional_first_service_has_it(
         now_ns += draw.expovariate(rate)
         total += one.accept(READ, SECTORS, int(now_ns)) - int(now_ns)
     assert total / count == pytest.approx(told, rel=0.01)
+
+
+TURN_NS = 8_333 * US
+
+
+def arm(**changes) -> Station:
+    """Return one server over platters, whose other requests take 70 us."""
+    return station(refill_ns=0, turn_ns=TURN_NS, **changes)
+
+
+@given(st.integers(1, 40_000 * US))
+def test_a_write_that_goes_on_waits_until_its_place_comes_round(gap_ns):
+    one = arm()
+    last = one.accept(WRITE, SECTORS, 0, 1000)
+    done = one.accept(WRITE, SECTORS, last + gap_ns, 1000 + SECTORS)
+    assert (done - last) % TURN_NS == 0
+    assert 0 < done - last - gap_ns <= TURN_NS
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([READ, WRITE]), st.integers(0, 3), st.integers(0, 20_000)))
+)
+def test_without_a_turn_places_change_nothing(requests):
+    with_places, without = station(), station()
+    now_ns = 0
+    for op, place, gap_us in requests:
+        now_ns += gap_us * US
+        found = with_places.accept(op, SECTORS, now_ns, place * SECTORS)
+        assert found == without.accept(op, SECTORS, now_ns)
+
+
+@pytest.mark.parametrize(
+    ("op", "sector", "gap_ns"),
+    [
+        (READ, 1000 + SECTORS, 300 * US),  # what it read ahead, a drive has in its buffer
+        (WRITE, 1000, 300 * US),  # over what was written: elsewhere
+        (WRITE, 1000 + SECTORS, -30 * US),  # there already, and goes on at once
+    ],
+)
+def test_every_other_request_takes_what_was_measured(op, sector, gap_ns):
+    one = arm()
+    last = one.accept(WRITE, SECTORS, 0, 1000)
+    came_ns = last + gap_ns
+    assert one.accept(op, SECTORS, came_ns, sector) == max(came_ns, last) + SERVICE_NS
+
+
+def test_a_flush_moves_no_arm():
+    one = arm(flush_ns=50 * US)
+    last = one.accept(WRITE, SECTORS, 0, 1000)
+    flushed = one.accept(FLUSH, 0, last)
+    assert flushed == last + 50 * US
+    assert one.accept(WRITE, SECTORS, flushed, 1000 + SECTORS) == last + TURN_NS
+
+
+def test_a_log_that_is_synced_again_and_again_gets_a_turn_for_each():
+    """120 a second at 7200 rpm, 0.1 ms after the one before."""
+    one, now_ns, count = arm(), 0, 1000
+    for number in range(count):
+        now_ns = one.accept(WRITE, SECTORS, now_ns + 100 * US, number * SECTORS)
+    assert count * 1e9 / now_ns == pytest.approx(120, rel=0.01)
+
+
+@pytest.mark.parametrize("logs", [1, 2, 4, 8])
+def test_of_so_many_logs_one_write_in_so_many_goes_on(logs):
+    """By hand: S = F - (F - T / 2) / n, F of a request elsewhere; gaps are of many turns."""
+    elsewhere_ns = 6_000 * US
+    one, draw = arm(write_ns=elsewhere_ns), random.Random(3)
+    ends, busy_ns, now_ns, count = [0] * logs, 0, 0, 20_000
+    for _ in range(count):
+        log = draw.randrange(logs)
+        now_ns += round(draw.expovariate(1 / 80e6))
+        done_ns = one.accept(WRITE, SECTORS, now_ns, 10**7 * log + ends[log])
+        ends[log] += SECTORS
+        busy_ns += done_ns - now_ns
+        now_ns = done_ns
+    told_ns = elsewhere_ns - (elsewhere_ns - TURN_NS / 2) / logs
+    assert busy_ns / count == pytest.approx(told_ns, rel=0.02)

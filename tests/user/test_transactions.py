@@ -426,3 +426,51 @@ def test_nothing_comes_before_the_start_and_then_what_came_without_one(
     assert len(at_once) > 500
     # A worker that has not slept yet answers some microseconds earlier.
     assert times_s(late)[:500] == pytest.approx(at_once[:500], abs=50e-6)
+
+
+TURN_S, ELSEWHERE_S = 0.008333, 0.006
+ARM = f"""\
+[machine.disk.sda]
+device = "multiserver"
+capacity = "4 GiB"
+servers = 1
+sigma = 0
+turn = "{1e6 * TURN_S} us"
+write = "{1e3 * ELSEWHERE_S} ms"
+write_rate = "0 B/s"
+flush = "20 us"
+scheduler = "noop"
+[machine.mount."/"]
+type = "ext4"
+device = "sda"
+commit = "1000 s"  # what changes besides the data: not while it is measured
+"""
+LOGS = {
+    "writes": 1,
+    "write_size": '"8 KiB"',
+    "write_pattern": '"sequential"',
+    "write_area": '"16 MiB"',
+    "fsyncs": 1,
+    "datasync": "true",
+}
+
+
+@pytest.mark.parametrize("arrivals", ["open", "closed"])
+@pytest.mark.parametrize("files", [1, 2, 4])
+def test_of_so_many_logs_one_write_in_so_many_goes_on_where_the_last_ended(
+    arrivals: str, files: int
+) -> None:
+    """Each is written in sequence, by chance in turn: S = F - (F - T / 2) / n.
+
+    Seldom enough that two hardly meet: one that comes meanwhile would miss its place by nearly T.
+    """
+    if arrivals == "open":
+        text = open_stream(4, write_files=files, **LOGS)
+    else:
+        text = closed(files, write_files=8, think_time=f'"{250 * files} ms"', **LOGS)
+    machine = run(text, 300, machine=ARM)
+    done = len(times_s(machine))
+    assert done / 300 == pytest.approx(4, rel=0.1)
+    told_s = ELSEWHERE_S - (ELSEWHERE_S - TURN_S / 2) / files
+    busy_s = machine.devices["sda"].stats.io_ticks_ns / S
+    assert busy_s / done == pytest.approx(told_s, rel=0.05)
