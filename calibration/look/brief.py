@@ -95,18 +95,19 @@ def _memory(seen: Look) -> Iterator[str]:
     swap = max(system.swap_used_bytes, default=0.0)
     parts = []
     if system.load is not None:
-        parts.append(f"The load average is {system.load:.2f}{_behind(system.load, system.tasks)}")
+        parts.append(f"The load average is {system.load:.2f}")
+        parts += _behind(system.load, system.tasks)
     if swap:
         parts.append(f"swap in use is {format_quantity(round(swap), 'bytes')}")
     if parts:
         yield f"{'; '.join(parts)}."
 
 
-def _behind(load: float, told: Active | None) -> str:
-    """Say how many tasks were active, where the average of them is another: it lags a minute."""
+def _behind(load: float, told: Active | None) -> Iterator[str]:
+    """Say how many tasks were active, if the load average, which lags by a minute, has others."""
     if told is None or told.in_io_alone or abs(load - told.mean) < max(DIFFERS, 2 * told.known_to):
-        return ""
-    return f", of {told.mean:.2f} tasks that were active meanwhile"
+        return
+    yield f"{told.mean:.2f} tasks were active on average (it lags by a minute)"
 
 
 def _doubts(seen: Look) -> Iterator[str]:

@@ -50,6 +50,7 @@ from calibration.twin.answers import (
     WIDTHS,
     Answer,
     Answers,
+    LeftOpen,
     Widths,
     answers_of,
     tasks_counted,
@@ -112,9 +113,7 @@ def ask(
         members=min(members, len(fit.members)),
         seed=seed,
         run=draft.asked_run,
-        others=draft.others,
-        logs=draft.logs,
-        kept=draft.kept,
+        left_open=LeftOpen(others=draft.others, logs=draft.logs, kept=draft.kept),
     )
     return anchored(simulated, seen, seed, are_programs=bool(draft.closed))
 

@@ -158,6 +158,23 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LeftOpen:
+    """What a recording does not tell of the load: the members of an answer differ in it.
+
+    Every second member is asked under the values `others`, today and then: the same load in another
+    way. A part of the load is asked of requests that come by themselves: the others are the fewest
+    programs that wait, of which there may be no part, and with less to wait for the two hardly
+    differ. But of the `logs`, processes that write a file for each program, every second member
+    then has so many times the files. Of processes that may be `kept` as they are today, whatever
+    the load, each member has so much as a power of its own says (power_of).
+    """
+
+    others: Sequence[str] = ()
+    logs: Sequence[str] = ()
+    kept: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answers:
     """What a twin says: today, and an answer for every question."""
 
@@ -174,30 +191,21 @@ def answers_of(
     members: int,
     seed: int,
     run: Sequence[str] = (),
-    others: Sequence[str] = (),
-    kept: Sequence[str] = (),
-    logs: Sequence[str] = (),
+    left_open: LeftOpen = LeftOpen(),
 ) -> Answers:
     """Simulate the first members of the ensemble, today and in every question.
 
-    The laboratory measures server_figures(). `run` are values that all have: how long. `others` are
-    values under which every second member is asked, today and then: the same load in another way,
-    which a recording does not tell. A part of the load is asked of requests that come by
-    themselves: the others are the fewest programs that wait, of which there may be no part, and
-    with less to wait for the two hardly differ. But of the `logs`, processes that write a file for
-    each program, every second member then has so many times the files. Of processes that may be
-    `kept` as they are today, whatever the load, each member has so much as a power of its own says
-    (power_of).
+    The laboratory measures server_figures(). `run` are values that all have: how long.
     """
     variants: list[Question | None] = [None, *questions]
-    waiting = [tuple(others) if one is None or one.load >= 1 else () for one in variants]
+    waiting = [tuple(left_open.others) if one is None or one.load >= 1 else () for one in variants]
 
     def trials(asked: Question | None, way: tuple[str, ...]) -> list[Trial]:
         found = []
         for member in range(members):
-            sets: tuple[str, ...] = (*_kept(kept, asked, member), *run)
+            sets: tuple[str, ...] = (*_kept(left_open.kept, asked, member), *run)
             if member % 2:
-                sets = (*(way or _files(logs, asked, fit.member(member))), *sets)
+                sets = (*(way or _more_logs(left_open.logs, asked, fit.member(member))), *sets)
             found.append(_trial(asked, fit, scenario, member, seed, sets))
         return found
 
@@ -242,15 +250,18 @@ def _kept(names: Sequence[str], question: Question | None, member: int) -> tuple
     return tuple(f"process.{name}.load_scale={scale:.4g}" for name in names)
 
 
-def _files(
+def _more_logs(
     names: Sequence[str], question: Question | None, values: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the values that give processes so many times their files as the load is."""
+    """Return the values that give processes so many times their files as the load is, to the next.
+
+    Of half a file more or less is taken the one more; there is one at least.
+    """
     if question is None or question.load == 1:
         return ()
     files = {path: values[path] for path in (f"process.{name}.write_files" for name in names)}
     return tuple(
-        f"{path}={max(1, round(int(count) * question.load))}" for path, count in files.items()
+        f"{path}={max(1, int(int(count) * question.load + 0.5))}" for path, count in files.items()
     )
 
 

@@ -189,8 +189,15 @@ class Load:
 
     @property
     def doubts_only_misfits(self) -> bool:
-        """Whether its writes are taken the other way only where the likelier one fits badly."""
-        return any(one.promise is OVERWRITE for one in self.doubt)
+        """Whether its writes are taken the other way only where the likelier one fits badly.
+
+        Overwrites that explain every write are as likely as XFS's commits, if nobody shares these:
+        two writes a flush would be three of data in each commit of two flushes.
+        """
+        written = [one for one in self.doubt if one.kind != READ]
+        if len(written) == 1 and written[0].customers is None:
+            return False
+        return any(one.promise is OVERWRITE for one in written)
 
     @property
     def name(self) -> str:
@@ -630,7 +637,10 @@ def _fsyncs(
             most = min(most, DIRECTORIES_MAX * commits)
             directories = (commits / data - 1, max(rate, most) / data - 1)
             rate = data
-            reason += f"; {two_digits(commits)} commits/s, {two_digits(data)} with data, the others of directories"
+            reason += (
+                f"; {two_digits(commits)} commits/s, {two_digits(data)} with data, the others of"
+                " directories"
+            )
     if customers is not None:
         queued = max(customers, round(rate / commits))
         writers = _writers(queued, waiting, device)

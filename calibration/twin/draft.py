@@ -49,6 +49,7 @@ WORKERS: Final = 64  # of an open stream: more than are ever busy unless the dev
 SERVERS_ASSUMED: Final = 4
 BURST_SERVERS: Final = 16  # of a device to which bursts come: four times what is assumed elsewhere
 FILES: Final = "assumed: each customer has a file, at eight times the load too"
+OWN_FILES: Final = "assumed: so many that hardly two meet in one"
 FILES_EACH: Final = 8
 # Who syncs a file waits for all that is written of it. So the flush of a database, which has one
 # log, meets no other write; that of programs with a log each waits for theirs.
@@ -64,10 +65,11 @@ REFILL: Final = "assumed: none, to the exit latency of C6 of spr_cstates (intel_
 REFILL_COUNTS_MS: Final = 10 * REFILL_NS / MS  # of a longer request it is less than a tenth
 LIFE_NS: Final = (350_000, 11_000_000)
 LIFE: Final = "assumed: others read 3 GB/s through 1 MiB to 32 MiB of cache"
-# What a slow virtual disk lies on may have an arm that takes the nearest request, or not.
+# What a slow virtual disk lies on is taken for an arm. That may take the nearest request, or not.
 GAIN: Final = (0.0, 0.4)
 GAINS: Final = "assumed: order of arrival, to 1.3 times what our disk's reads gain"
 TURN_NS: Final = (4_000_000, 11_111_111)
+CACHED: Final = 0.5  # of what a request keeps the device busy: writes that are answered sooner
 TURN: Final = "assumed: an arm over platters of 15000 to 5400 rpm"
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
 SETTLE_S: Final = 5
@@ -353,8 +355,8 @@ def _directs(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> 
     pattern = SEQUENTIAL if one.is_large else RANDOM
     put(section, "write_pattern", pattern, f"assumed: {size} a write")
     put(section, "write_file", draft.server.places[load.name].file("twin-directs"))
-    files = _files(one)
-    put(section, "write_files", files, FILES)
+    files, why = (WORKERS, OWN_FILES) if one.customers is None else (_files(one), FILES)
+    put(section, "write_files", files, why)
     area = format_quantity(_whole(_area(draft, load) // files), "bytes")
     put(section, "write_area", area, "assumed: not recorded")
 
@@ -475,9 +477,10 @@ def _turning(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     """Fit how long a turn takes, if syncs go on where the last request ended.
 
     Of one load it hardly differs from the other requests' time. But with half the load, or twice
-    of it, more of them go on so, or fewer.
+    of it, more of them go on so, or fewer. A drive that answers from its cache turns behind it.
     """
-    if not any(one.kind == SYNC for one in load.classes):
+    is_cached = (load.writes.await_ms or 0.0) < CACHED * (load.device.service_ms or 0.0)
+    if is_cached or not any(one.kind == SYNC for one in load.classes):
         return
     middle_ns = round(math.sqrt(TURN_NS[0] * TURN_NS[1]))
     draft.sheet.put(section, "turn", format_quantity(middle_ns, "time_ns"), TURN)
@@ -588,7 +591,7 @@ def draw_others(draft: Draft, most_asleep: int = 0) -> None:
     under_way = sum(one.rate_per_s * taken_s for _load, one, taken_s in streams)
     times = max(1.0, (most_asleep - threads) / under_way) if under_way else 1.0
     for load, one, taken_s in streams:
-        draft.others += _as_programs(load, one, taken_s, times * one.rate_per_s * taken_s)
+        draft.others += _as_programs(draft, load, one, taken_s, times * one.rate_per_s * taken_s)
 
 
 def _may_coalesce(load: Load, one: Class) -> bool:
@@ -607,7 +610,7 @@ def _taken_s(draft: Draft, load: Load, one: Class) -> float:
     return (response_ms or 0.0) / 1000 + cpu_s
 
 
-def _as_programs(load: Load, one: Class, taken_s: float, least: float) -> list[str]:
+def _as_programs(draft: Draft, load: Load, one: Class, taken_s: float, least: float) -> list[str]:
     """Return the values that make a stream so many programs, which pause in between."""
     programs = max(1, math.ceil(least - WHOLE_PROGRAM))
     pause_ns = max(0, round((programs / one.rate_per_s - taken_s) * S))
@@ -617,7 +620,7 @@ def _as_programs(load: Load, one: Class, taken_s: float, least: float) -> list[s
         "concurrency": programs,
         "think_time": format_quantity(pause_ns, "time_ns"),
     }
-    if one.kind == SYNC:
+    if section[-1] in draft.logs:
         values["write_files"] = FILES_EACH * programs
     return [f"{dotted(*section, key)}={value}" for key, value in values.items()]
 
@@ -633,15 +636,15 @@ def load_words(draft: Draft, times: float) -> str:
         return (
             f"Here the load is {now} for the device: {times:g} times the load is {then}, who queue."
         )
-    if times > 1 and draft.others:
-        as_programs = f"{times:g} times as many programs wait for theirs"
-    elif times < 1 and draft.logs:
-        as_programs = f"there are {times:g} times as many programs, each with a file"
+    if draft.others and times > 1:
+        as_programs = "programs wait for theirs"
+    elif draft.logs:
+        as_programs = "programs run, each with a log of its own"
     else:
         return f"{times:g} times the load is {times:g} times as many requests asked for."
     return (
-        f"Whether {times:g} times as many requests are asked for, or {as_programs}, the recording"
-        " does not tell: the interval holds both."
+        f"Whether {times:g} times as many requests are asked for, or {times:g} times as many"
+        f" {as_programs}, the recording does not tell: the interval holds both."
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from calibration.twin.demands import SYNC
-from calibration.twin.draft import Draft, process_name
+from calibration.twin.draft import FILES_EACH, SEGMENT, Draft, process_name
 from calibration.twin.server import (
     Place,
     disk_section,
@@ -209,15 +209,25 @@ def _tmpfs(draft: Draft, places: Sequence[Place]) -> WhatIf:
             values[dotted(*section, "working_set")] = area
         if _value(draft, *section, "writes"):
             values[dotted(*section, "write_pattern")] = "sequential"
-            files = _value(draft, *section, "write_files")
-            number = files if isinstance(files, int) else 1
-            values[dotted(*section, "write_area")] = _whole_mib(share // number)
+            each = share // _most_files(draft, section)
+            if name in draft.logs:  # which are written over as they are
+                each = min(each, int(parse_quantity(SEGMENT, "bytes")))
+            values[dotted(*section, "write_area")] = _whole_mib(each)
     return WhatIf(
         name=TMPFS,
         title="Everything in memory: tmpfs",
         values=values,
         doc=f"If {area} of each file were enough: what does the device cost at all?",
     )
+
+
+def _most_files(draft: Draft, section: Sequence[str]) -> int:
+    """Return how many files a class writes, of all the ways in which it is asked."""
+    path = dotted(*section, "write_files")
+    as_programs = dict(one.split("=", 1) for one in draft.others).get(path, FILES_EACH)
+    files = _value(draft, *section, "write_files")
+    told = files if isinstance(files, int) else 1
+    return max(told, int(as_programs)) if section[-1] in draft.logs else told
 
 
 def _whole_mib(size_bytes: int) -> str:

@@ -327,7 +327,8 @@ class SlotModel(ServiceModel):
 
     def arrive(self, job: Job) -> None:
         now_ns = self.calendar.now
-        self.post(self._station.accept(job.op, job.sectors, now_ns) - now_ns, end, job)
+        done_ns = self._station.accept(job.op, job.sectors, now_ns, job.sector)
+        self.post(done_ns - now_ns, end, job)
 
 
 class Volume(Station):

@@ -20,12 +20,13 @@ queue, 2.2 to 2.3 times with 32: the gain is 0.23 to 0.31. In the order in which
 An arm that is there still when the next write goes on where the last request ended need not travel;
 but the platter has turned meanwhile. So that write waits until its place comes round again: a time
 t after the end of the last one, the turn T less t (after several turns, less what is left of t).
-Every other request takes what was measured, travel and half a turn. By hand, T = 8.33 ms (7200
-rpm): one program that syncs a log again and again, 0.1 ms after the last flush, gets 120 a second,
-and each takes 8.2 ms; after pauses that come by chance it takes 4.2 ms. Of programs with a log
-each, n of them, one in n writes goes on where the last one ended. So twice as many programs, or
-half of them, change what a request takes: on an arm with 6 ms of travel and half a turn, 5.1 ms
-for two of them, 5.5 ms for four.
+Every other request takes what was measured, travel and half a turn. That is a drive that writes
+through: where one answers from its cache, the flush waits for the platter. By hand, T = 8.33 ms
+(7200 rpm): one program that syncs a log again and again, 0.1 ms after the last flush, gets 120 a
+second, and each takes 8.2 ms; after pauses that come by chance it takes 4.2 ms. Of n programs with
+a log each, one write in n goes on where the last one ended. So twice as many programs, or half of
+them, change what a request takes: on an arm with 6 ms of travel and half a turn, 5.1 ms for two of
+them, 5.5 ms for four.
 
 Hand estimate: c servers of S seconds serve c / S requests a second; one request at a time takes S.
 By hand, X = 1000 reads a second that come by chance, one server, S = 70 us, a refill of 230 us and
@@ -39,8 +40,9 @@ flush; every request ends once; without a refill nothing depends on how long the
 with a gain of 0 nothing depends on how many there are; without a turn nothing depends on places.
 Left out: an order by place (of its effect there is the gain), writes that were there already when
 the one before them ended, and go on at once (they take what was measured), reads that go on where
-the last one ended (a drive's buffer has them), write caches, discards, limits of a rate (`ebs`), interference of reads and writes (`ssd`); idle states of the
-host's CPU, each with a step; what else runs on the host.
+the last one ended (a drive's buffer has them), write caches, discards, limits of a rate (`ebs`),
+interference of reads and writes (`ssd`); idle states of the host's CPU, each with a step; what else
+runs on the host.
 """
 
 from collections.abc import Callable
@@ -124,15 +126,15 @@ class MultiserverParams:
         dim="time_ns",
         minimum=0,
         source="assumed: nothing turns in it",
-        doc="time of a turn, if it has an arm: a write that goes on where the last request ended"
-        " waits until that place comes round; 0: it has none",
+        doc="time of a turn, if its one server is an arm: a write that goes on where the last"
+        " request ended waits until that place comes round; 0: nothing turns",
     )
     service_scale: float = param(
         1.0,
         dim="number",
         minimum=0.001,
         source="scenario",
-        doc="so many times every latency, transfer time and flush: a better or worse drive",
+        doc="so many times every latency, transfer, turn and flush: a better or worse drive",
     )
 
 
@@ -166,7 +168,7 @@ class Station:
         """Learn chance, as uniform numbers from 0 to 1; called once."""
         self._uniform = uniform
 
-    def accept(self, op: int, sectors: int, now_ns: int, sector: int = 0) -> int:
+    def accept(self, op: int, sectors: int, now_ns: int, sector: int) -> int:
         """Take a request in that begins at `sector`; return when it will be done."""
         idle_ns = now_ns - self._last_ns
         if self._refill_ns and idle_ns > 0:
@@ -239,9 +241,17 @@ class Multiserver(Driver):
         self._complete = complete
         self._station.attach(streams.stream(f"{name}.service").random)
 
+    @classmethod
+    def refusal(cls, params: object) -> str:
+        assert isinstance(params, MultiserverParams)
+        if params.turn_ns and params.servers > 1:
+            return (
+                f"turn: an arm is one server, got {params.servers} (accepted: servers = 1, or"
+                " turn = 0 s)"
+            )
+        return super().refusal(params)
+
     def submit(self, request: Request) -> None:
         now_ns = self._calendar.now
-        done_ns = self._station.accept(
-            request.op, request.nr_sectors, now_ns, request.sector
-        )
+        done_ns = self._station.accept(request.op, request.nr_sectors, now_ns, request.sector)
         self._calendar.post(done_ns - now_ns, self._complete, request)

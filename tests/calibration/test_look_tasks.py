@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.dataset import open_source
+from calibration.look.brief import brief
 from calibration.look.tasks import (
     CENSUS,
     LOAD_AVERAGE,
@@ -26,6 +27,8 @@ from calibration.look.tasks import (
 )
 from calibration.readers import read_text
 from calibration.samples import Kind, Recording, Sample
+from tests.calibration.test_twin_draft import old_row, seen_of
+from tests.calibration.test_twin_draft import text as iostat_text
 
 GROUND_TRUTH = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "groundtruth"
 # run -> tasks that its programs are, a journal's among them: fio's jobs, mailq's processes
@@ -314,3 +317,15 @@ def test_the_programs_of_a_real_kernel_are_counted(run: str) -> None:
     assert told is not None
     assert told.source == LOAD_AVERAGE
     assert told.mean == pytest.approx(PROGRAMS[run], abs=0.2)
+
+
+@pytest.mark.parametrize(("average", "differs"), [(0.82, True), (0.6, False)])
+def test_in_brief_it_is_said_how_many_tasks_were_active_if_the_average_has_others(
+    average: float, *, differs: bool
+) -> None:
+    seen = seen_of(iostat_text(old_row("sda", r=100, w=0, size_kib=8, await_ms=5, util=40)))
+    told = Active(mean=0.55, error=0.05, source=CENSUS, readings=121)
+    lines = brief(replace(seen, system=replace(seen.system, load=average, tasks=told)))
+    [line] = [one for one in lines if one.startswith("The load average")]
+    assert line.startswith(f"The load average is {average:.2f}")
+    assert ("0.55 tasks were active on average" in line) == differs

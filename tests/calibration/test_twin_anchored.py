@@ -19,6 +19,7 @@ from calibration.twin.answers import (
     RUNNING,
     Answer,
     Answers,
+    LeftOpen,
     answers_of,
 )
 from calibration.twin.load_average import share_seen
@@ -103,7 +104,8 @@ def test_a_part_of_the_load_is_asked_of_requests_that_come_by_themselves() -> No
     """Of one program that waits there is no half: the answer would be that nothing changes."""
     asked = [Question(name="", words="", sets=(f"x={n}",), load=n) for n in (2.0, 0.5)]
     laboratory = cast("RealLaboratory", Laboratory())
-    found = answers_of(asked, FIT, "twin.toml", laboratory, members=2, seed=1, others=["waits"])
+    told = {"members": 2, "seed": 1, "left_open": LeftOpen(others=["waits"])}
+    found = answers_of(asked, FIT, "twin.toml", laboratory, **told)
     twice, half = found.asked
     assert [one[READS] for one in found.today.runs] == [100, 90]
     assert [one[READS] for one in twice.runs] == [200, 190]
@@ -116,7 +118,7 @@ def test_what_may_stay_as_it_is_grows_by_a_power_of_each_member() -> None:
     """Programs that wait are asked of a larger load alone, by every second member."""
     asked = [Question(name="", words="", sets=(f"x={n}",), load=n) for n in (2.0, 0.5)]
     noted = Laboratory()
-    told = {"members": 20, "seed": 1, "others": ["waits"], "kept": ["y"]}
+    told = {"members": 20, "seed": 1, "left_open": LeftOpen(others=["waits"], kept=["y"])}
     found = answers_of(asked, FIT, "twin.toml", cast("RealLaboratory", noted), **told)
     assert [list(one.waits) for one in found.asked] == [[False, True] * 10, []]
     scales = {}
@@ -139,13 +141,11 @@ def test_programs_with_a_log_each_have_so_many_times_the_logs() -> None:
     path = "process.y.write_files"
     fit = replace(FIT, parameters=(path,), members=(("3",),) * 20)
     asked = [Question(name="", words="", sets=(f"x={n}",), load=n) for n in (2.0, 0.5)]
-    told = {"members": 4, "seed": 1, "logs": ["y"]}
 
     def files(load: float, others: Sequence[str]) -> list[str]:
         noted = Laboratory()
-        answers_of(
-            asked, fit, "twin.toml", cast("RealLaboratory", noted), others=others, **told
-        )
+        told = {"members": 4, "seed": 1, "left_open": LeftOpen(others=others, logs=["y"])}
+        answers_of(asked, fit, "twin.toml", cast("RealLaboratory", noted), **told)
         of_load = [one for one in noted.seen if f"x={load}" in one.sets]
         assert len(of_load) == 4
         said = [dict(text.split("=") for text in one.sets if "=" in text) for one in of_load]
@@ -159,7 +159,8 @@ def test_programs_with_a_log_each_have_so_many_times_the_logs() -> None:
 def test_all_runs_of_an_answer_are_of_one_length() -> None:
     asked = [Question(name="", words="", sets=("x=2",), load=2.0)]
     noted = Laboratory()
-    told = {"members": 2, "seed": 1, "run": ["run.duration=30 s"], "others": ["waits"]}
+    told = {"members": 2, "seed": 1, "run": ["run.duration=30 s"]}
+    told["left_open"] = LeftOpen(others=["waits"])
     answers_of(asked, FIT, "twin.toml", cast("RealLaboratory", noted), **told)
     assert len(noted.seen) == 4
     assert {"run.duration=30 s"} == set.intersection(*(set(one.sets) for one in noted.seen))

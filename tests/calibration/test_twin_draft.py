@@ -15,7 +15,7 @@ from calibration.readers import read_text
 from calibration.twin.columns import recorded_columns
 from calibration.twin.commits import SINGLE_FLUSH
 from calibration.twin.demands import READ, SYNC, WRITE, Class, NothingToTwin, loads_of
-from calibration.twin.draft import Draft
+from calibration.twin.draft import Draft, load_words
 from calibration.twin.fitting import draw_draft
 from calibration.twin.page_costs import put_costs
 from calibration.twin.server import nearest_kernel
@@ -23,6 +23,7 @@ from calibration.twin.sheet import Sheet, dotted
 from calibration.twin.what_ifs import every_name, what_ifs_of
 from sim.machine import simulate
 from sim.scenario.load import load_text
+from sim.units import parse_quantity
 
 HEAD = "Linux {kernel} (web1) \t03/01/24 \t_x86_64_\t(4 CPU)\n\n"
 CPU = """avg-cpu:  %user   %nice %system %iowait  %steal   %idle
@@ -597,16 +598,50 @@ def test_only_writes_into_the_page_cache_run_through_the_whole_warm_up() -> None
     assert "start" not in sections["process", "sda-writes"]
 
 
-
 @pytest.mark.parametrize(
-    ("device", "flushes", "turns"), [("vda", 26, True), ("vda", 0, False), ("sda", 26, False)]
+    ("device", "flushes", "w_await", "turns"),
+    [
+        ("vda", 26, 6.5, True),
+        ("vda", 0, 6.5, False),  # nobody syncs
+        ("vda", 26, 0.2, False),  # its cache answers
+        ("sda", 26, 6.5, False),  # a disk of the machine's own has a whole arm in the model
+    ],
 )
 def test_an_arm_behind_a_virtual_disk_turns_if_syncs_may_go_on_where_the_last_one_ended(
-    device: str, flushes: float, *, turns: bool
+    device: str, flushes: float, w_await: float, *, turns: bool
 ) -> None:
-    """A disk of the machine's own has a whole arm in the model; who does not sync is not asked."""
-    row = sync_row(w=40, flushes=flushes, w_await=6.5, f_await=0.5, util=24)
+    row = sync_row(w=40, flushes=flushes, w_await=w_await, f_await=0.5, util=24)
     draft = draft_of(text(row.replace("sda", device), heading=NEW, kernel="5.15.0"))
     priors = {one.path: (one.low, one.high) for one in draft.priors}
     found = priors.get(f"machine.disk.{device}.turn")
     assert found == ((60e9 / 15_000, pytest.approx(60e9 / 5400)) if turns else None)
+
+
+def overwritten() -> Draft:
+    """Return the draft of a log on ext4: 24 fdatasyncs a second, and a commit every 5 s."""
+    row = sync_row(w=48, flushes=24, w_await=4, f_await=0.3, util=16)
+    merging = row.replace("720.00 0.00", "192.00 0.20").replace(" 15.00 ", " 4.00 ")
+    return draft_of(text(merging.replace("sda", "vda"), heading=NEW, kernel="5.15.0"))
+
+
+def test_a_log_may_be_one_or_one_of_each_program_at_every_load() -> None:
+    draft = overwritten()
+    assert draft.logs == ["vda-fsyncs"]
+    path = "process.vda-fsyncs.write_files"
+    assert {(one.low, one.high) for one in draft.priors if one.path == path} == {(1, 8)}
+    programs = dict(one.split("=") for one in draft.others)
+    # At eight times the load each program has one, too.
+    assert programs[path] == str(8 * int(programs["process.vda-fsyncs.concurrency"]))
+    half, twice = (load_words(draft, times) for times in (0.5, 2))
+    assert "or 0.5 times as many programs run, each with a log of its own" in half
+    assert "or 2 times as many programs wait for theirs" in twice
+
+
+def test_all_logs_that_are_asked_for_are_in_a_quarter_of_the_memory_of_tmpfs() -> None:
+    draft = overwritten()
+    values = next(one.values for one in what_ifs_of(draft) if one.name == "tmpfs")
+    area = parse_quantity(str(values["process.vda-fsyncs.write_area"]), "bytes")
+    most = int(dict(one.split("=") for one in draft.others)["process.vda-fsyncs.write_files"])
+    memory = draft.sheet.sections["machine",]["memory"].value
+    assert 8 * area <= most * area <= parse_quantity(str(memory), "bytes") / 4
+    assert area <= 2**24

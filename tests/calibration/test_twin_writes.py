@@ -19,6 +19,7 @@ from calibration.readers import read_text
 from calibration.readers.proc_report import device_columns
 from calibration.twin.columns import recorded_columns
 from calibration.twin.commits import (
+    COMMIT,
     JOURNAL_BYTES,
     NO_JOURNAL,
     OVERWRITE,
@@ -398,6 +399,17 @@ def test_where_no_mount_was_recorded_xfs_commits_come_first_and_overwrites_last(
     assert [one.is_last_resort for one in drafts] == [False, True]
     [known] = draw_drafts(overwriting(JOURNALLED), 1)
     assert known.loads[0].classes == load.doubt
+
+
+def test_where_overwrites_explain_every_write_both_are_fitted() -> None:
+    """By hand: 25 flushes/s of XFS are 12.5 commits; 50 writes/s leave 37.5 of data, three each."""
+    seen = seen_of(text(row(w=50, size_kib=4, flushes=25), heading=NEW, kernel="6.18.0"))
+    [load] = loads_of(seen)
+    assert [{one.promise for one in found} for found in (load.classes, load.doubt)] == [
+        {COMMIT},
+        {OVERWRITE},
+    ]
+    assert [one.is_last_resort for one in draw_drafts(seen, 1)] == [False, False]
 
 
 @pytest.mark.parametrize("merged", [0, 1.6])
