@@ -223,11 +223,11 @@ def _tmpfs(draft: Draft, places: Sequence[Place]) -> WhatIf:
 
 def _most_files(draft: Draft, section: Sequence[str]) -> int:
     """Return how many files a class writes, of all the ways in which it is asked."""
-    path = dotted(*section, "write_files")
-    as_programs = dict(one.split("=", 1) for one in draft.others).get(path, FILES_EACH)
-    files = _value(draft, *section, "write_files")
-    told = files if isinstance(files, int) else 1
-    return max(told, int(as_programs)) if section[-1] in draft.logs else told
+    if section[-1] not in draft.logs:
+        files = _value(draft, *section, "write_files")
+        return files if isinstance(files, int) else 1
+    of_programs = dict(one.split("=", 1) for one in draft.others)
+    return int(of_programs.get(dotted(*section, "write_files"), FILES_EACH))
 
 
 def _whole_mib(size_bytes: int) -> str:

@@ -181,11 +181,10 @@ class Station:
             if self._gain:
                 self._share = self._gained(now_ns)
             start_ns = max(start_ns, self._free_ns[0])
-            if self._turn_ns and self._goes_on(op, sector, start_ns):
-                done_ns = self._comes_round_ns(start_ns) + int(sectors * self._sector_ns[op])
+            if self._turn_ns:
+                done_ns = self._passes_ns(op, sectors, start_ns, sector)
             else:
                 done_ns = self.ends_ns(op, sectors, start_ns)
-            self._end_sector, self._passed_ns = sector + sectors, done_ns
             heapreplace(self._free_ns, done_ns)
             if self._gain:
                 heappush(self._ends_ns, done_ns)
@@ -201,13 +200,16 @@ class Station:
         latency_ns = self._latency_ns[op] * self._share
         return int(latency_ns * self._spread() + sectors * self._sector_ns[op])
 
-    def _goes_on(self, op: int, sector: int, start_ns: int) -> bool:
-        """Return whether a request that begins now finds the arm at its place, after a while."""
-        return op == WRITE and sector == self._end_sector and start_ns > self._passed_ns
-
-    def _comes_round_ns(self, start_ns: int) -> int:
-        """Return when the place that the arm is at comes round again."""
-        return start_ns + self._turn_ns - (start_ns - self._passed_ns) % self._turn_ns
+    def _passes_ns(self, op: int, sectors: int, start_ns: int, sector: int) -> int:
+        """Return when the sectors have passed the arm, which finds its place or must go there."""
+        gap_ns = start_ns - self._passed_ns
+        if op == WRITE and sector == self._end_sector and gap_ns > 0:
+            comes_round_ns = start_ns + self._turn_ns - gap_ns % self._turn_ns
+            done_ns = comes_round_ns + int(sectors * self._sector_ns[op])
+        else:
+            done_ns = self.ends_ns(op, sectors, start_ns)
+        self._end_sector, self._passed_ns = sector + sectors, done_ns
+        return done_ns
 
     def _gained(self, now_ns: int) -> float:
         """Return the share of a latency that is left for one that comes to those who are there."""
