@@ -438,7 +438,7 @@ def _active_tasks(root: str) -> tuple[str, bytes]:
     seen, each process's main thread alone.
     """
     proc = _below(root, "/proc")
-    total = _task_count(proc)
+    total = task_count(root)
     lines, several, seen = [], [], 0
     for pid in os.listdir(proc):
         if pid.isdigit():
@@ -461,10 +461,10 @@ def _active_tasks(root: str) -> tuple[str, bytes]:
     return TASKS, b"".join(line for line in tasks if _is_active(line))
 
 
-def _task_count(proc: str) -> int | None:
+def task_count(root: str) -> int | None:
     """Return how many tasks the kernel has, by /proc/loadavg; None if it does not say."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        return int(_read(f"{proc}/loadavg").split()[3].partition(b"/")[2])
+        return int(_read(_below(root, "/proc/loadavg")).split()[3].partition(b"/")[2])
     return None
 
 

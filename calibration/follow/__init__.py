@@ -5,11 +5,16 @@ speaks up when they are no longer the same.
 Linux counterpart: none; the counters are those of /proc (calibration/record.py).
 Invariants: the follower has no clock: all times are the server's own (/proc/uptime), so that a
 series of yesterday or of a simulation gives what a live server would. Nothing is written on the
-server. Whatever is read costs the server the reading of six small files, and a line of each task.
+server. Whatever is read costs the server the reading of ten small files, and a line of each task.
 Left out: whose a request is: counters do not tell.
 
 Readings. Each is a difference of two samples of /proc, by iostat's own arithmetic. They come twice
-an interval, so that a change is in five readings within 30 s at the usual interval of 10 s.
+an interval, so that a change is in five readings within 30 s at the usual interval of 10 s. Who
+runs or sleeps uninterruptibly is counted at more moments, if the source has them: each second on
+this host. By hand: half a task on average scatters by 0.7, so that a minute's 12 readings know it
+to 0.2 and 60 counts to 0.09; what goes with the disks' queues is known better (look/tasks.py). A
+load average looks every 5 s and no more: a minute of it is off by 0.16 (its weights are e^-1/12
+apart), 30 % of such a load, and so no twin can be near it.
 
 Demand and service. The twin of the last minute is the twin before, with its values corrected by
 what the two showed. Rates follow at once, for what a device is asked for is counted directly:

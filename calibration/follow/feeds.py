@@ -25,12 +25,14 @@ from calibration.host import Host, host_of, read_host
 from calibration.readers.node_exporter import scrape_of
 from calibration.readers.prometheus import moments_of
 from calibration.readers.scrape import HOST, UNAME, Scrape, hosts_of, proc_texts
-from calibration.record import PROC, changing, counters, lasting
+from calibration.record import PROC, TASKS_MAX, changing, counters, lasting, task_count
 from calibration.record_text import RecordText, TextSample
 
 TIMEOUT_S: Final = 5.0
 ANSWER_MAX: Final = 64 * 2**20  # bytes
 TRIES: Final = 5  # of a tree that changes while it is read
+CENSUS_S: Final = 1.0
+TASKS_PER_S: Final = 200.0  # that may be looked at: 20 us each, 0.4 % of a CPU
 SCRAPED: Final = (
     '{{__name__=~"node_(disk|cpu|load|memory|vmstat|procs|context|intr|forks|boot|time|uname).*"'
     "{instance}}}"
@@ -42,7 +44,7 @@ class FeedError(Exception):
 
 
 class Feed(Protocol):
-    """One source; `reading_s` is how often it has something new, None: as often as it is asked."""
+    """One source; `reading_s` is how often it is worth asking, None: with each reading."""
 
     name: str
     reading_s: float | None
@@ -56,7 +58,10 @@ class Feed(Protocol):
 
 @dataclass
 class Local:
-    """This host, without what the follower itself takes of its CPUs."""
+    """This host, without what the follower itself takes of its CPUs.
+
+    It is worth asking who is there each second, if there are few enough to be asked.
+    """
 
     name: str = "this host"
     reading_s: float | None = None
@@ -64,10 +69,11 @@ class Local:
     _own: OwnTime = field(default_factory=OwnTime)
 
     def __post_init__(self) -> None:
-        """Raise FeedError where there is nothing to read."""
+        """See how many tasks there are; raise FeedError where there is nothing to read."""
         if not os.path.exists(os.path.join(self.root, "proc/diskstats")):
             where = "this system" if self.root == "/" else self.root
             raise FeedError(f"{where} has no /proc/diskstats: only Linux has")
+        self.reading_s = max(CENSUS_S, (task_count(self.root) or TASKS_MAX) / TASKS_PER_S)
 
     def host(self) -> Host | None:
         """Return what is known of the machine."""

@@ -120,7 +120,7 @@ class Follower:
     asked: tuple[str, ...] = ()  # at the end
     given: tuple[str, str | None, Mapping[str, float]] | None = None  # a twin made before
     is_replaceable: bool = False  # that twin, if it does not fit: it was kept, nobody named it
-    readings: Readings = field(default_factory=Readings)
+    readings: Readings = field(init=False)
     channels: dict[Key, Channel] = field(default_factory=dict)
     standing: Standing | None = None
     is_known: bool = False  # whether what is usual is known from before
@@ -140,6 +140,10 @@ class Follower:
     _at: datetime = datetime.min  # of the last sample
     _usual: Standing | None = None  # the twin of the load at which response times are usual
     _is_refused: bool = False  # whether it was told that there is no twin
+
+    def __post_init__(self) -> None:
+        """Begin with no reading."""
+        self.readings = Readings(least_s=self.reading_s)
 
     def take(self, sample: TextSample) -> list[Event]:
         """Take a sample; return what is to be told."""
@@ -446,14 +450,14 @@ class Follower:
 
 def _counted(readings: Sequence[Reading]) -> float | None:
     """Return the tasks that a load average counts, by the readings' censuses; None: not taken."""
-    taken = [(one, one.census) for one in readings if one.census and one.interval.busy is not None]
-    if not taken or len(taken) < len(readings):
+    if not all(one.censuses and one.interval.busy is not None for one in readings):
         return None
-    running = fmean((one.interval.busy or 0.0) * census.cpus for one, census in taken)
+    running = fmean((one.interval.busy or 0.0) * one.censuses[-1].cpus for one in readings)
+    taken = [(census, _disks(one)) for one in readings for census in one.censuses]
     beside, _error = mean_with_queue(
-        [census.asleep + census.waiting for _one, census in taken],
-        [sum(census.in_flight.get(name, 0) for name in _disks(one)) for one, census in taken],
-        [sum(one.interval.devices[name]["aqu_sz"] for name in _disks(one)) for one, _ in taken],
+        [census.asleep + census.waiting for census, _disks in taken],
+        [sum(census.in_flight.get(name, 0) for name in disks) for census, disks in taken],
+        [sum(one.interval.devices[name]["aqu_sz"] for name in _disks(one)) for one in readings],
     )
     return running + beside
 

@@ -2,16 +2,16 @@
 
 Models: somebody who looks at the clock and at the names before subtracting two columns.
 Linux counterpart: sysstat iostat.c, whose arithmetic sim.tools.iostat has.
-Invariants: a reading is of two samples that follow each other, of the same boot, a usual interval
-apart; what was left out is told in a line, once for each time it happens; times are the server's
-uptime, so that no step of its clock makes a rate wrong.
+Invariants: a reading is of two samples of the same boot, a usual interval apart; samples between
+them only add who was there at that moment; what was left out is told in a line, once for each time
+it happens; times are the server's uptime, so that no step of its clock makes a rate wrong.
 Left out: what a counter that wrapped had counted: it is not told from one that began anew, and the
 one reading is left out (counters of requests and sectors have 32 bits on 32-bit kernels; those of
 milliseconds wrap everywhere, which iostat's arithmetic knows).
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from statistics import median
@@ -31,6 +31,7 @@ CLOCK_OFF_S: Final = 2.0  # of two clocks read one after the other, one in whole
 KEPT: Final = 600  # samples: a window is never longer
 UPTIME_MAX_S: Final = 100 * 366 * 86400.0
 LENGTHS: Final = 9  # the last intervals, whose median is the usual one
+WHOLE: Final = 0.9  # of a reading's length: a sample may come a little early
 # Counters that never go back while a device is there.
 COUNTED: Final = ("reads", "read_sectors", "writes", "write_sectors", "discards", "flushes")
 
@@ -54,7 +55,7 @@ class Reading:
     end_s: float
     interval: Interval
     load1: float | None
-    census: Census | None = None  # at its end; None where nobody counted
+    censuses: tuple[Census, ...] = ()  # at its samples but the first; () where nobody counted
 
     @property
     def length_s(self) -> float:
@@ -66,9 +67,12 @@ class Reading:
 class Readings:
     """Takes samples one by one; `notes` collects what must be told."""
 
+    least_s: float = 0.0  # of a reading; samples may come more often
     notes: list[str] = field(default_factory=list)
     restarts: int = 0  # of the server: its counters began anew
     _samples: deque[TextSample] = field(default_factory=lambda: deque(maxlen=KEPT))
+    _last: TextSample | None = None  # at which the reading before ended
+    _censuses: list[Census] = field(default_factory=list)  # since then
     _lengths: deque[float] = field(default_factory=lambda: deque(maxlen=LENGTHS))
     _begin: datetime | None = None  # the time of day at which the uptime was 0, as first seen
 
@@ -83,11 +87,15 @@ class Readings:
             uptime_s = uptime_of(sample)
             if self._begin is None:
                 self._begin = sample.at - timedelta(seconds=uptime_s)
-            before = self._samples[-1] if self._samples else None
+            before = self._last
+            self._censuses.extend(_census(sample))
+            if before is not None and 0 < uptime_s - uptime_of(before) < WHOLE * self.least_s:
+                self._keep(sample, begins=False)
+                return None
             why = _why_apart(before, sample, self.reading_s) if before is not None else "first"
             if before is not None:
                 self.notes.extend(_told(before, sample))
-            reading = None if why else _reading(before, sample)
+            reading = None if why else _reading(before, sample, self._censuses)
         except (ValueError, KeyError, ArithmeticError) as error:  # ProcFormatError among them
             self.notes.append(f"a sample is not as the kernel's, and is left out: {error}")
             return None
@@ -97,11 +105,18 @@ class Readings:
             self.restarts += 1
             self._samples.clear()
             self._begin = sample.at - timedelta(seconds=uptime_s)
-        usual = self.reading_s or sample.interval_s
-        self._samples.append(replace(sample, begins=reading is None, interval_s=usual))
+        self._keep(sample, begins=reading is None)
+        self._last, self._censuses = sample, []
         if reading is not None:
             self._lengths.append(reading.length_s)
         return reading
+
+    def _keep(self, sample: TextSample, *, begins: bool) -> None:
+        """Keep a sample for the window; one that tells nothing new is none."""
+        passed_s = uptime_of(sample) - uptime_of(self._samples[-1]) if self._samples else 0.0
+        if begins or passed_s > 0:
+            usual_s = (self.reading_s or sample.interval_s) if begins else passed_s
+            self._samples.append(replace(sample, begins=begins, interval_s=usual_s))
 
     def window(self, since_s: float) -> str:
         """Return the samples from an uptime on, as `iotwin record` would have written them.
@@ -133,7 +148,7 @@ def _snapshot(sample: TextSample) -> Snapshot:
     return Snapshot(t_ns=0, files=files)
 
 
-def _reading(before: TextSample | None, sample: TextSample) -> Reading:
+def _reading(before: TextSample | None, sample: TextSample, censuses: Sequence[Census]) -> Reading:
     assert before is not None
     report = compute_iostat(_snapshot(before), _snapshot(sample))
     begin_s, end_s = uptime_of(before), uptime_of(sample)
@@ -144,7 +159,7 @@ def _reading(before: TextSample | None, sample: TextSample) -> Reading:
         begin_s=begin_s,
         end_s=end_s,
         load1=parse_loadavg(loadavg).load1 if loadavg else None,
-        census=_census(sample, cpus=len(ticks) - 1),
+        censuses=tuple(censuses),
         interval=Interval(
             end_s=end_s,
             length_s=end_s - begin_s,
@@ -158,14 +173,15 @@ def _reading(before: TextSample | None, sample: TextSample) -> Reading:
     )
 
 
-def _census(sample: TextSample, cpus: int) -> Census | None:
-    """Return who is there at a sample, without whoever took it."""
+def _census(sample: TextSample) -> Iterator[Census]:
+    """Yield who is there at a sample, without whoever took it; nothing where nobody counted."""
     if TASKS not in sample.texts:
-        return None
-    running = parse_stat(sample.texts["/proc/stat"]).procs_running - 1
-    return Census(
+        return
+    stat = sample.texts["/proc/stat"]
+    cpus = len(cpu_ticks(stat)) - 1
+    yield Census(
         asleep=uninterruptible(sample.texts[TASKS]),
-        waiting=max(0, running - cpus),
+        waiting=max(0, parse_stat(stat).procs_running - 1 - cpus),
         cpus=cpus,
         in_flight={name: row.in_flight for name, row in _disks(sample).items()},
     )

@@ -283,10 +283,11 @@ def follow(
         if told:
             tell.say(told)
         begin_s = time.monotonic()
-        _loop(session, screen, reading_s, duration_s, lambda text: _ask(session, text))
+        step_s = reading_s / looks_in(reading_s, feed)
+        _loop(session, screen, step_s, duration_s, lambda text: _ask(session, text))
         passed_s = time.monotonic() - begin_s
         session.finish(asked)
-    core_pct = 100 * session.cpu_s / max(passed_s, reading_s * session.steps)
+    core_pct = 100 * session.cpu_s / max(passed_s, step_s * session.steps)
     kept = f"; kept in {state_path}" if state_path and follower.last else ""
     cost = f"reading it took {core_pct:.2f} % of one core"
     click.echo(f"iotwin: followed {feed.name} for {passed_s:.0f} s; {cost}{kept}", err=True)
@@ -316,21 +317,26 @@ def _ask(session: Session, text: str) -> None:
     session.follower.questions.append(text)
 
 
+def looks_in(reading_s: float, feed: Feed) -> int:
+    """Return how often a feed is asked in the time of a reading."""
+    return max(1, int(reading_s / feed.reading_s)) if feed.reading_s else 1
+
+
 def _loop(
     session: Session,
     screen: Screen | None,
-    reading_s: float,
+    step_s: float,
     duration_s: float | None,
     ask: Callable[[str], None],
 ) -> None:
-    """Step at each multiple of the reading's time until it is over."""
+    """Step at each multiple of a time until it is over."""
     begin_s = time.monotonic()
     tick = 0
     with _stops() as stop:
         while not stop.came:
             session.step()
-            tick = max(tick + 1, int((time.monotonic() - begin_s) / reading_s))
-            until_s = begin_s + tick * reading_s
+            tick = max(tick + 1, int((time.monotonic() - begin_s) / step_s))
+            until_s = begin_s + tick * step_s
             if duration_s is not None and until_s > begin_s + duration_s + 1e-3:
                 return
             while not stop.came and (left_s := until_s - time.monotonic()) > 0:

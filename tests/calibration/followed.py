@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
+from calibration.record import TASKS
 from calibration.record_text import TextSample
 from sim.machine import simulate
 from sim.scenario.load import load_text
@@ -32,7 +33,7 @@ device = "sda"
 [run]
 duration = "{duration} s"
 [measure]
-interval = "5 s"
+interval = "{every} s"
 """
 READS = """\
 [process.reads]
@@ -78,22 +79,34 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @cache
-def series(seed: int, duration_s: int, doubles_s: int | None = None) -> tuple[TextSample, ...]:
-    """Return a sample every 5 s of a server whose reads double at a time, if at all."""
+def series(
+    seed: int,
+    duration_s: int,
+    doubles_s: int | None = None,
+    every_s: int = 5,
+    *,
+    is_counted: bool = False,
+) -> tuple[TextSample, ...]:
+    """Return samples of a server whose reads double at a time, if at all.
+
+    If `is_counted`, each has who sleeps uninterruptibly then.
+    """
     processes = READS + ORDERS
     if doubles_s is not None:
         processes += MORE.format(start=doubles_s)
-    text = SERVER.format(processes=processes, duration=duration_s)
+    text = SERVER.format(processes=processes, duration=duration_s, every=every_s)
     result = simulate(load_text(text, Path("followed.toml")), seed)
+    asleep = {one.t_ns: int(one.value) for one in result.marks("tasks_uninterruptible")}
     return tuple(
         TextSample(
             at=BEGIN + timedelta(seconds=one.t_ns / 1e9),
             line=0,
-            texts={f"/proc/{name}": body for name, body in one.files.items()},
+            texts={f"/proc/{name}": body for name, body in one.files.items()}
+            | ({TASKS: "77 (reads) D 1 77\n" * asleep[one.t_ns]} if is_counted else {}),
             begins=False,
-            interval_s=5.0,
+            interval_s=float(every_s),
         )
-        for one in result.samples[2:]  # the first seconds of a server are not those followed
+        for one in result.samples[10 // every_s :]  # its first seconds are not those followed
     )
 
 

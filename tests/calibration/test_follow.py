@@ -129,6 +129,36 @@ def test_the_load_is_who_runs_and_who_was_found_asleep() -> None:
     )
 
 
+def test_samples_between_two_readings_only_add_who_was_there() -> None:
+    """A sample each second: the readings are those of every fifth, the sleepers are of all."""
+    often = series(4, 230, every_s=1)
+    sleepers = [7 if number % 5 else 2 for number in range(len(often))]  # 2 when a reading ends
+    counted = [with_sleepers(one, number) for one, number in zip(often, sleepers, strict=True)]
+    each, watching = settles(counted)
+    seldom, plain = settles(counted[::5])
+    assert [one.interval for one in watching.last] == [one.interval for one in plain.last]
+    assert [one.length_s for one in watching.last] == pytest.approx([5.0] * len(watching.last))
+    assert each is not None
+    assert seldom is not None
+    assert each - seldom == pytest.approx(4 * 5 / 5)  # 2 and four times 7 are 6 on average
+    lines = watching.readings.window(0.0).splitlines()
+    assert len(text_samples(lines)) == len(often)
+
+
+def test_a_sample_that_is_shown_twice_between_two_readings_is_one() -> None:
+    often = series(4, 100, every_s=1)
+    one = follower()
+    assert told(one, [often[0], often[1], often[1], *often[2:6]]) == []
+    assert len(text_samples(one.readings.window(0.0).splitlines())) == 6
+    assert len(one.last) == 1
+
+
+def test_a_server_that_is_started_again_between_two_readings_is_told_at_once() -> None:
+    often = series(4, 100, every_s=1)
+    [event] = told(follower(), [*often[20:28], often[0]])
+    assert event.text.startswith("the server was started again")
+
+
 def test_a_steady_server_is_no_alarm() -> None:
     assert told(follower(), series(4, 400)) == []
 
@@ -197,6 +227,23 @@ def test_the_twin_is_near_after_a_minute_and_after_a_change(tmp_path: Path) -> N
     assert jobs[0] == ("sketch", 0)
     assert jobs[-1] == ("renew", 1)
     _check_near(one)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_twins_load_is_near_the_servers_as_tasks_are_counted(seed: int, tmp_path: Path) -> None:
+    """A quarter of a task: the printed load average of a minute is off by half of it."""
+    one, hand = follower(with_twin=True), Hand(tmp_path)
+    one.is_fitted = True
+    found = []
+    for sample in series(seed, 170, every_s=1, is_counted=True):
+        one.take(sample)
+        job = one.job()
+        if job is not None:
+            one.done(hand.do(job))
+            found.append(one.load())
+    assert len(found) == 3
+    for _printed, server, twin in found:
+        assert twin == pytest.approx(server, rel=NEAR)
 
 
 def _check_near(one: Follower) -> None:

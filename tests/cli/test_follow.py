@@ -14,15 +14,23 @@ import pytest
 from click.testing import CliRunner
 
 from calibration.follow import keeping
-from calibration.follow.feeds import Exporter, FeedError, Prometheus, Recorded, Tree, feed_of
+from calibration.follow.feeds import (
+    Exporter,
+    FeedError,
+    Local,
+    Prometheus,
+    Recorded,
+    Tree,
+    feed_of,
+)
 from calibration.follow.follower import Follower
 from calibration.follow.hand import Hand
 from calibration.follow.jobs import Job, Result
 from calibration.host import Host, host_of
 from calibration.record_text import TextSample, text_of
-from sim.cli.following import SCHEMA, Session, Teller
+from sim.cli.following import SCHEMA, Session, Teller, looks_in
 from sim.cli.main import cli
-from tests.calibration.followed import series
+from tests.calibration.followed import changed, series
 from tests.calibration.recorded_twin import HOST
 
 
@@ -162,6 +170,16 @@ def test_a_recording_is_followed_as_it_grows(tmp_path: Path) -> None:
             found += feed.poll()
     assert [one.texts for one in found] == [one.texts for one in samples]
     assert feed.reading_s == 5.0
+
+
+@pytest.mark.parametrize(("tasks", "looks"), [(3, 5), (200, 5), (400, 2), (900, 1), (5000, 1)])
+def test_the_tasks_of_this_host_are_counted_as_often_as_costs_little(
+    tasks: int, looks: int, tmp_path: Path
+) -> None:
+    """20 us for each task: 200 of them each second are 0.4 % of a CPU."""
+    _tree(tmp_path, changed(series(1, 100)[0], "/proc/loadavg", f"0.1 0.1 0.1 1/{tasks} 77\n"))
+    assert looks_in(5.0, Local(root=str(tmp_path))) == looks
+    assert looks_in(0.5, Local(root=str(tmp_path))) == 1
 
 
 def test_of_a_recording_the_last_minute_is_the_beginning(tmp_path: Path) -> None:
