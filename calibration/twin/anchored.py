@@ -50,7 +50,6 @@ from calibration.twin.answers import (
     WIDTHS,
     Answer,
     Answers,
-    LeftOpen,
     Widths,
     answers_of,
     tasks_counted,
@@ -113,7 +112,7 @@ def ask(
         members=min(members, len(fit.members)),
         seed=seed,
         run=draft.asked_run,
-        left_open=LeftOpen(others=draft.others, logs=draft.logs, kept=draft.kept),
+        left_open=draft.left_open,
     )
     return anchored(simulated, seen, seed, are_programs=bool(draft.closed))
 

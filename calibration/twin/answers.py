@@ -23,9 +23,9 @@ from calibration.look.bottleneck import FULL
 from calibration.look.devices import VIRTUAL
 from calibration.twin.columns import figures_of
 from calibration.twin.demands import WRITE
-from calibration.twin.draft import Draft, load_words
+from calibration.twin.draft import Draft, LeftOpen
 from calibration.twin.load_average import tasks_of_run
-from calibration.twin.questions import MACHINE_CPUS, Question
+from calibration.twin.questions import MACHINE_CPUS, Question, multiple
 from calibration.twin.server import serves_singly
 from calibration.twin.what_ifs import DEVICES, OF_CPUS, device_of
 from sim.observation import Observation, percentile, rate_within
@@ -158,23 +158,6 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftOpen:
-    """What a recording does not tell of the load: the members of an answer differ in it.
-
-    Every second member is asked under the values `others`, today and then: the same load in another
-    way. A part of the load is asked of requests that come by themselves: the others are the fewest
-    programs that wait, of which there may be no part, and with less to wait for the two hardly
-    differ. But of the `logs`, processes that write a file for each program, every second member
-    then has so many times the files. Of processes that may be `kept` as they are today, whatever
-    the load, each member has so much as a power of its own says (power_of).
-    """
-
-    others: Sequence[str] = ()
-    logs: Sequence[str] = ()
-    kept: Sequence[str] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Answers:
     """What a twin says: today, and an answer for every question."""
 
@@ -190,8 +173,8 @@ def answers_of(
     *,
     members: int,
     seed: int,
+    left_open: LeftOpen,
     run: Sequence[str] = (),
-    left_open: LeftOpen = LeftOpen(),
 ) -> Answers:
     """Simulate the first members of the ensemble, today and in every question.
 
@@ -371,7 +354,7 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
         limits = []
     if draft.closed:
         yield (
-            f"The programs wait for {device}: {times:g} times as many get"
+            f"The programs wait for {device}: {multiple(times)} as many get"
             f" {two_digits(served)} times as much done."
         )
     elif served < BORNE * times:
@@ -464,6 +447,29 @@ def _pairs(answer: Answer, today: Answer) -> Iterator[tuple[Figures, Figures]]:
 
 def _bytes(run: Figures) -> float:
     return sum(value for name, value in run.items() if name.endswith("bytes_per_s"))
+
+
+def load_words(draft: Draft, times: float) -> str:
+    """Return what so many times the load means for this server, as a sentence."""
+    closed = sum(
+        one.customers or 0 for load in draft.loads for one in load.classes if one.customers
+    )
+    if closed:
+        now = f"{closed} programs that always wait" if closed > 1 else "1 program that always waits"
+        then = f"{max(1, closed * times):.3g}"
+        more = f"{multiple(times)} the load is {then}, who queue"
+        return f"Here the load is {now} for the device: {more}."
+    as_many = f"{multiple(times)} as many"
+    if draft.left_open.others and times > 1:
+        as_programs = "programs wait for theirs"
+    elif draft.left_open.logs:
+        as_programs = "programs run, each with a log of its own"
+    else:
+        return f"{as_many.capitalize()} requests are asked for."
+    return (
+        f"Whether {as_many} requests are asked for, or {as_many} {as_programs}, the recording does"
+        " not tell: the interval holds both."
+    )
 
 
 def outside_limits(asked: Iterable[Answer], draft: Draft) -> str:

@@ -108,6 +108,23 @@ ESTIMATE: Final = "estimate: operational analysis of the recording"
 
 
 @dataclass
+class LeftOpen:
+    """What a recording does not tell of the load: the members of an answer differ in it.
+
+    Every second member is asked under the values `others`, today and then: the same load in another
+    way. A part of the load is asked of requests that come by themselves: the others are the fewest
+    programs that wait, of which there may be no part, and with less to wait for the two hardly
+    differ. But of the `logs`, processes that write a file for each program, every second member
+    then has so many times the files. Of processes that may be `kept` as they are today, whatever
+    the load, each member has so much as a power of its own says (answers.power_of).
+    """
+
+    others: list[str] = field(default_factory=list)
+    logs: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Draft:
     """A scenario that can be simulated, what is to be fitted in it, and what must be told."""
 
@@ -117,9 +134,7 @@ class Draft:
     priors: list[PriorSpec] = field(default_factory=list)
     streams: list[str] = field(default_factory=list)  # processes that carry transactions
     closed: list[str] = field(default_factory=list)  # those with a fixed number of customers
-    others: list[str] = field(default_factory=list)  # the same load as programs that wait
-    kept: list[str] = field(default_factory=list)  # processes that may grow less than the load
-    logs: list[str] = field(default_factory=list)  # processes that may write a file a program
+    left_open: LeftOpen = field(default_factory=LeftOpen)
     cache: Cache | None = None  # what a larger one would save, if that was recorded
     memory_unknown: str = ""  # why nothing can be said of other memory
     is_last_resort: bool = False  # fitted only where the likelier draft makes no fair twin
@@ -317,7 +332,7 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
             put(section, "write_files", 1, OWN_LOGS)
             path = dotted(*section, "write_files")
             draft.prior_between(path, "count", 1, FILES_EACH, OWN_LOGS)
-            draft.logs.append(section[-1])
+            draft.left_open.logs.append(section[-1])
     elif pattern != APPEND:
         area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
         put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
@@ -583,7 +598,7 @@ def draw_others(draft: Draft, most_asleep: int = 0) -> None:
             if is_open and one.rate_per_s >= SEEN_PER_S:
                 streams.append((load, one, _taken_s(draft, load, one)))
             elif one.kind == WRITE and not one.is_large and _may_coalesce(load, one):
-                draft.kept.append(process_name(load.name, one.kind))
+                draft.left_open.kept.append(process_name(load.name, one.kind))
                 draft.notes.append(
                     f"{load.name}: at another load as many pages may be written back as today, for"
                     " those that are changed again before are written once; or in proportion"
@@ -591,7 +606,9 @@ def draw_others(draft: Draft, most_asleep: int = 0) -> None:
     under_way = sum(one.rate_per_s * taken_s for _load, one, taken_s in streams)
     times = max(1.0, (most_asleep - threads) / under_way) if under_way else 1.0
     for load, one, taken_s in streams:
-        draft.others += _as_programs(draft, load, one, taken_s, times * one.rate_per_s * taken_s)
+        draft.left_open.others += _as_programs(
+            draft, load, one, taken_s, times * one.rate_per_s * taken_s
+        )
 
 
 def _may_coalesce(load: Load, one: Class) -> bool:
@@ -620,32 +637,9 @@ def _as_programs(draft: Draft, load: Load, one: Class, taken_s: float, least: fl
         "concurrency": programs,
         "think_time": format_quantity(pause_ns, "time_ns"),
     }
-    if section[-1] in draft.logs:
+    if section[-1] in draft.left_open.logs:
         values["write_files"] = FILES_EACH * programs
     return [f"{dotted(*section, key)}={value}" for key, value in values.items()]
-
-
-def load_words(draft: Draft, times: float) -> str:
-    """Return what so many times the load means for this server, as a sentence."""
-    closed = sum(
-        one.customers or 0 for load in draft.loads for one in load.classes if one.customers
-    )
-    if closed:
-        now = f"{closed} programs that always wait" if closed > 1 else "1 program that always waits"
-        then = f"{max(1, closed * times):.3g}"
-        return (
-            f"Here the load is {now} for the device: {times:g} times the load is {then}, who queue."
-        )
-    if draft.others and times > 1:
-        as_programs = "programs wait for theirs"
-    elif draft.logs:
-        as_programs = "programs run, each with a log of its own"
-    else:
-        return f"{times:g} times the load is {times:g} times as many requests asked for."
-    return (
-        f"Whether {times:g} times as many requests are asked for, or {times:g} times as many"
-        f" {as_programs}, the recording does not tell: the interval holds both."
-    )
 
 
 def _start_late(draft: Draft) -> None:

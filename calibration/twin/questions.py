@@ -142,9 +142,14 @@ def _memory_of(text: str) -> int:
 # -- What an amount is to a twin: in words, and as values
 
 
+def multiple(times: float) -> str:
+    """Return a multiple in words: "twice", "half", "3 times"."""
+    return TIMES.get(times, f"{times:g} times")
+
+
 def _load(part: _Part, draft: Draft) -> tuple[str, list[str]]:
     times = part.amount
-    words = f"{TIMES.get(times, f'{times:g} times')} the load"
+    words = f"{multiple(times)} the load"
     scaled = [name for name in draft.streams if _scales(draft, name, times)]
     if not scaled:
         raise QuestionError(f"{part.text}: {_no_part(draft)}")

@@ -210,7 +210,7 @@ def _tmpfs(draft: Draft, places: Sequence[Place]) -> WhatIf:
         if _value(draft, *section, "writes"):
             values[dotted(*section, "write_pattern")] = "sequential"
             each = share // _most_files(draft, section)
-            if name in draft.logs:  # which are written over as they are
+            if name in draft.left_open.logs:  # which are written over as they are
                 each = min(each, int(parse_quantity(SEGMENT, "bytes")))
             values[dotted(*section, "write_area")] = _whole_mib(each)
     return WhatIf(
@@ -223,10 +223,10 @@ def _tmpfs(draft: Draft, places: Sequence[Place]) -> WhatIf:
 
 def _most_files(draft: Draft, section: Sequence[str]) -> int:
     """Return how many files a class writes, of all the ways in which it is asked."""
-    if section[-1] not in draft.logs:
+    if section[-1] not in draft.left_open.logs:
         files = _value(draft, *section, "write_files")
         return files if isinstance(files, int) else 1
-    of_programs = dict(one.split("=", 1) for one in draft.others)
+    of_programs = dict(one.split("=", 1) for one in draft.left_open.others)
     return int(of_programs.get(dotted(*section, "write_files"), FILES_EACH))
 
 

@@ -19,9 +19,9 @@ from calibration.twin.answers import (
     RUNNING,
     Answer,
     Answers,
-    LeftOpen,
     answers_of,
 )
+from calibration.twin.draft import LeftOpen
 from calibration.twin.load_average import share_seen
 from calibration.twin.questions import Question
 from sim.scenario.fitted import Fit

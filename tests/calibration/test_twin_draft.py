@@ -12,10 +12,11 @@ from calibration.dataset import Source
 from calibration.host import host_of
 from calibration.look import Look, look
 from calibration.readers import read_text
+from calibration.twin.answers import load_words
 from calibration.twin.columns import recorded_columns
 from calibration.twin.commits import SINGLE_FLUSH
 from calibration.twin.demands import READ, SYNC, WRITE, Class, NothingToTwin, loads_of
-from calibration.twin.draft import Draft, load_words
+from calibration.twin.draft import Draft
 from calibration.twin.fitting import draw_draft
 from calibration.twin.page_costs import put_costs
 from calibration.twin.server import nearest_kernel
@@ -626,22 +627,24 @@ def overwritten() -> Draft:
 
 def test_a_log_may_be_one_or_one_of_each_program_at_every_load() -> None:
     draft = overwritten()
-    assert draft.logs == ["vda-fsyncs"]
+    assert draft.left_open.logs == ["vda-fsyncs"]
     path = "process.vda-fsyncs.write_files"
     assert {(one.low, one.high) for one in draft.priors if one.path == path} == {(1, 8)}
-    programs = dict(one.split("=") for one in draft.others)
+    programs = dict(one.split("=") for one in draft.left_open.others)
     # At eight times the load each program has one, too.
     assert programs[path] == str(8 * int(programs["process.vda-fsyncs.concurrency"]))
     half, twice = (load_words(draft, times) for times in (0.5, 2))
-    assert "or 0.5 times as many programs run, each with a log of its own" in half
-    assert "or 2 times as many programs wait for theirs" in twice
+    assert "or half as many programs run, each with a log of its own" in half
+    assert "or twice as many programs wait for theirs" in twice
 
 
 def test_all_logs_that_are_asked_for_are_in_a_quarter_of_the_memory_of_tmpfs() -> None:
     draft = overwritten()
     values = next(one.values for one in what_ifs_of(draft) if one.name == "tmpfs")
     area = parse_quantity(str(values["process.vda-fsyncs.write_area"]), "bytes")
-    most = int(dict(one.split("=") for one in draft.others)["process.vda-fsyncs.write_files"])
+    most = int(
+        dict(one.split("=") for one in draft.left_open.others)["process.vda-fsyncs.write_files"]
+    )
     memory = draft.sheet.sections["machine",]["memory"].value
     assert 8 * area <= most * area <= parse_quantity(str(memory), "bytes") / 4
     assert area <= 2**24

@@ -12,6 +12,7 @@ from calibration.dataset import open_source
 from calibration.host import host_of
 from calibration.look import look
 from calibration.look.tasks import CENSUS, Active
+from calibration.twin.answers import load_words
 from calibration.twin.commits import logs_like_xfs, waits_for_all
 from calibration.twin.demands import (
     DIRECT,
@@ -22,7 +23,7 @@ from calibration.twin.demands import (
     busy_devices,
     loads_of,
 )
-from calibration.twin.draft import BOUNDS, Draft, load_words
+from calibration.twin.draft import BOUNDS, Draft
 from calibration.twin.fitting import draw_draft
 from calibration.twin.questions import QuestionError, read_question
 from calibration.twin.server import Server
@@ -102,7 +103,7 @@ def test_a_stream_is_the_same_load_as_the_programs_that_could_make_it(
     draft = draft_of(text(row, user=cpu, system=1))
     base = load_text(draft.sheet.text("x"), Path("t.toml"))
     plain = {one.path: one.value for one in base.parameters}
-    asked = load_text(draft.sheet.text("x"), Path("t.toml"), sets=tuple(draft.others))
+    asked = load_text(draft.sheet.text("x"), Path("t.toml"), sets=tuple(draft.left_open.others))
     values = {one.path: one.value for one in asked.parameters}
     prefix = "process.nvme0n1-reads"
     taken_ns = await_ms * 1e6 + plain[f"{prefix}.user"] + plain[f"{prefix}.system"]
@@ -128,7 +129,7 @@ def test_there_are_as_many_programs_as_slept_at_once(most_asleep: int, programs:
     seen = seen_of(text(row, reports=20, user=0.5, system=0.5))
     told = Active(mean=0.44, error=0.02, source=CENSUS, readings=120, most_asleep=most_asleep)
     draft = draw_draft(replace(seen, system=replace(seen.system, tasks=told)), 1)
-    values = dict(one.split("=") for one in draft.others)
+    values = dict(one.split("=") for one in draft.left_open.others)
     assert values["process.sda-reads.concurrency"] == str(programs)
     pause_ms = parse_quantity(values["process.sda-reads.think_time"], "time_ns") / 1e6
     cpu_ms = 1000 * 0.01 * 4 / 20
@@ -138,7 +139,7 @@ def test_there_are_as_many_programs_as_slept_at_once(most_asleep: int, programs:
 def test_twice_the_load_of_a_full_device_is_twice_its_programs() -> None:
     draft = draft_of(text(old_row("sda", r=100, w=0, size_kib=8, await_ms=40, util=99)))
     assert load_words(draft, 2).startswith("Here the load is 4 programs that always wait")
-    assert "2 times the load is 8, who queue." in load_words(draft, 2)
+    assert "twice the load is 8, who queue." in load_words(draft, 2)
 
 
 def test_a_journal_that_merges_is_not_xfs_and_one_whose_flush_meets_nobody_is_ext3() -> None:

@@ -282,8 +282,8 @@ def test_what_is_no_burst_beside_fsyncs_is_taken_as_before(dirty_kib: int, *, sh
 def test_at_another_load_a_checkpoint_may_write_as_much_as_today() -> None:
     """A page that was changed twice is written once."""
     _, draft = checkpointed(100, 3, 20)
-    assert draft.kept == ["sda-writes"]
-    assert not any("writes" in one for one in draft.others)
+    assert draft.left_open.kept == ["sda-writes"]
+    assert not any("writes" in one for one in draft.left_open.others)
     assert "written back as today" in notes_of(draft)
 
 
@@ -443,7 +443,7 @@ def test_what_is_written_beside_a_databases_log_may_stay_as_it_is() -> None:
     [draft] = draw_drafts(overwriting(JOURNALLED, w_await=30), 1)
     [only] = [one for one in draft.loads[0].classes if one.kind != SYNC]
     assert (only.kind, only.at_once) == (WRITE, 1)
-    assert draft.kept == ["sda-writes"]
+    assert draft.left_open.kept == ["sda-writes"]
 
 
 @pytest.mark.parametrize(("kind", "writes"), [("ext4", 48), ("xfs", 29)])
@@ -474,7 +474,7 @@ def test_the_journals_thread_is_no_program() -> None:
     seen = seen_of(text(printed, heading=NEW, kernel="6.18.0", reports=20), JOURNALLED)
     told = Active(mean=1.6, error=0.02, source=CENSUS, readings=120, most_asleep=5)
     draft = draw_draft(replace(seen, system=replace(seen.system, tasks=told)), 1)
-    assert "process.sda-fsyncs.concurrency=4" in draft.others
+    assert "process.sda-fsyncs.concurrency=4" in draft.left_open.others
 
 
 def test_a_flush_that_waits_for_others_has_a_time_of_its_own_to_fit() -> None:
