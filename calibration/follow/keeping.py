@@ -30,6 +30,7 @@ from calibration.twin.answers import (
     sentence,
     server_figures,
     tasks_counted,
+    waited_for,
 )
 from calibration.twin.columns import columns_of_run
 from calibration.twin.demands import READ, NothingToTwin
@@ -101,7 +102,7 @@ class Kept:
         return Standing(
             server=server,
             twin=self.figures,
-            load=tasks_counted(self.figures, share_seen(seen)),
+            load=tasks_counted(self.figures, share_seen(seen, waited_for(self.figures))),
             values=dict(self.values),
             is_fitted=self.fit is not None,
         )

@@ -53,6 +53,7 @@ from calibration.twin.answers import (
     Widths,
     answers_of,
     tasks_counted,
+    waited_for,
 )
 from calibration.twin.draft import Draft
 from calibration.twin.load_average import (
@@ -230,12 +231,13 @@ def _load(
     """Return the draws of the load average: who else is there, and the twin's own tasks then."""
     told = seen.system.tasks
     assert told is not None
-    part = None if share_seen(seen) == 1 else recorded_tasks(seen)  # who is seen, if not all are
     error = error_of(told)
     counted, luck = _normals(chance), _normals(chance)
     who_sleeps, trusted = ASLEEP, [0.0] * DRAWS
     if told.in_io_alone:
         who_sleeps, trusted = IN_IO, [TRUSTED * one for one in _normals(chance)]
+    owned = fmean(waited_for(one, who_sleeps) for one in before)
+    part = None if share_seen(seen, owned) == 1 else recorded_tasks(seen)  # who is seen, or all are
     powers = [1.0] * DRAWS if part is None else [_NORMAL.cdf(one) for one in _normals(chance)]
     others, own, added, waiting = [], [], [], []
     for i in range(DRAWS):

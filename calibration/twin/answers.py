@@ -77,6 +77,12 @@ def tasks_counted(figures: Figures, share: float, asleep: str = ASLEEP) -> float
     return figures.get(RUNNING, 0.0) + share * figures.get(asleep, 0.0)
 
 
+def waited_for(figures: Figures, asleep: str = ASLEEP) -> float:
+    """Return the share of a run's requests that a task waits for: not those of a flusher."""
+    queue = sum(value for name, value in figures.items() if name.endswith(".aqu_sz"))
+    return min(1.0, figures.get(asleep, 0.0) / queue) if queue else 1.0
+
+
 def server_figures(seen: Observation) -> Figures:
     """Return the figures of a run from the end of its warm-up: disks, CPUs, load average."""
     found = {}

@@ -14,7 +14,9 @@ those who share it, and the journal's thread. Not in it are requests that nobody
  - of a database whose clients sleep in a semaphore while one of them commits for all.
 So with Q requests in the queues, D near Q or above it says that all who wait are in the average,
 up to half a task (a journal's thread comes and goes) or a fifth. D below it says that a share
-v = D / Q is. A twin's tasks all wait uninterruptibly: there the column is no fit's.
+v = D / Q is. A twin's programs all wait uninterruptibly: there the column is no fit's. But a twin
+has a flusher as well, and knows which part of its own requests a task waits for: of Q only that
+part is looked at, where a twin is there to tell.
 R is the CPUs that are busy, unless these are full; then it is what /proc/stat counted at the
 samples, or what Q leaves of the average: so many tasks compute in the twin.
 
@@ -41,6 +43,9 @@ always wait: their number is known, and some are always elsewhere.
 By hand: 8 programs in fsync on ext4: Q = 3.8, an average of 9: D = 9 is more than Q, all are seen.
 A twin with 9.2 today and 33.4 with four times the programs answers 9 + 24.2 = 33.2; 33 came.
 libaio with 8 requests: Q = 7.9, an average of 0.1: v = 0.01; 32 requests are still 0.4.
+A database: Q = 3.4, most of it a checkpoint's writes that nobody waits for, and D = 0.25. Its twin
+has 2.5 in flight, and tasks wait for 12 % of them. 12 % of Q are 0.41, and 0.25 is as much, to half
+a task: all who wait are seen. By D / Q alone every thirteenth would be.
 The 8 programs by vmstat: b and r are 4.5. The twin has 4.0 in I/O of its 9.2: 0.5 are others, and
 its load average today is 9.7.
 """
@@ -163,9 +168,12 @@ def queued(seen: Look) -> float:
     return sum(queues_of(seen.devices).values())
 
 
-def share_seen(seen: Look) -> float:
-    """Return the share of the requests whose owners are in the load average: 0 to 1; see above."""
-    tasks, queue = recorded_tasks(seen), queued(seen)
+def share_seen(seen: Look, waited_for: float = 1.0) -> float:
+    """Return the share of those who wait for a request that is in the load average: 0 to 1.
+
+    `waited_for` is the share of the requests that a task waits for in the twin; see above.
+    """
+    tasks, queue = recorded_tasks(seen), waited_for * queued(seen)
     if tasks is None or queue - tasks.asleep <= max(FEW, SHARE * queue):
         return 1.0
     return tasks.asleep / queue

@@ -70,6 +70,25 @@ def test_twice_the_reads_are_noticed_within_30_s_and_nothing_before(seed: int) -
     assert "the load changed" in alarm.text
 
 
+def with_flushes(samples: Sequence[TextSample], first: int) -> list[TextSample]:
+    """Return samples between which 40 flushes were done, and 80 from a number on (field 16)."""
+    found = []
+    for number, sample in enumerate(samples):
+        words = sample.texts["/proc/diskstats"].split()
+        words[18] = str(40 * number + 40 * max(0, number - first))
+        found.append(changed(sample, "/proc/diskstats", f"{' '.join(words)}\n"))
+    return found
+
+
+def test_twice_the_commits_are_noticed_where_writes_say_nothing() -> None:
+    """A database's writes come with its checkpoints, the flushes of its log with each commit."""
+    [alarm] = told(follower(), with_flushes(series(1, 230), 28))
+    [parted] = alarm.content["parted"]
+    assert (parted["resource"], parted["figure"]) == ("sda", "f_per_s")
+    assert parted["factor"] == pytest.approx(2, rel=NEAR)
+    assert "sda 16 flushes/s instead of 8 (2 times)" in alarm.text
+
+
 @pytest.mark.parametrize(("name", "alarms"), [("loop0", ["loop0"]), ("dm-0", [])])
 def test_a_loop_device_is_looked_at_and_a_volume_is_not(name: str, alarms: list[str]) -> None:
     """The disk below a volume has its requests; a loop's file may be on no disk of this host."""

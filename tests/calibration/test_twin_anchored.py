@@ -304,6 +304,20 @@ def test_a_load_that_is_not_of_those_who_wait_may_stay_or_grow_with_its_share() 
     assert pytest.approx(one.hi, rel=0.15) == 2.5 + 1.3 / 5 * 5
 
 
+def test_of_a_flushers_requests_no_owner_is_missed() -> None:
+    """Five are in flight, of which tasks wait for 1.3: twice as many wait then, here and there."""
+    row = old_row("sda", r=100, w=0, size_kib=8, await_ms=50, util=99)
+    seen = seen_of(text(row, reports=20))
+    told = Active(mean=2.5, error=0.05, source=LOAD_AVERAGE, readings=24)
+    asleep = replace(seen, system=replace(seen.system, tasks=told))
+    today, then = (tasks(1.2, one) | {"disk.sda.aqu_sz": 5.0} for one in (1.3, 2.6))
+    one = load_of(today, then, asleep)
+    assert one.median == pytest.approx(1.2 + 2.6, rel=0.03)
+    # If tasks waited for all five, those who are seen would be a power of twice as many.
+    assert one.lo > 1.2 + 1.3 * 2**0.5
+    assert load_of(tasks(1.2, 5), tasks(1.2, 10), asleep).median < one.lo
+
+
 def test_of_asynchronous_requests_nobody_is_in_the_load() -> None:
     """Sixty more of them are none more: fio with libaio on a full disk."""
     row = old_row("sda", r=100, w=0, size_kib=8, await_ms=50, util=99)

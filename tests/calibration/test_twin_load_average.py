@@ -77,6 +77,22 @@ def test_who_waits_is_in_the_average_or_a_share_is(mean: float, share: float) ->
     assert share_seen(with_tasks(FULL_DISK, mean)) == pytest.approx(share, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("mean", "waited_for", "share"),
+    [
+        (2.2, 1.0, 0.125),  # 1 of 8
+        (2.2, 0.5, 0.25),  # 4 of the 8 are a flusher's
+        (2.2, 0.125, 1.0),
+        (1.3, 0.5, 0.025),
+    ],
+)
+def test_of_what_nobody_waits_for_in_the_twin_no_owner_is_missed(
+    mean: float, waited_for: float, share: float
+) -> None:
+    found = share_seen(with_tasks(FULL_DISK, mean), waited_for)
+    assert found == pytest.approx(share, abs=0.01)
+
+
 def test_a_journals_thread_is_no_sign_of_requests_that_nobody_waits_for() -> None:
     assert share_seen(with_tasks(QUICK_DISK, 1.0)) == 1.0
 
