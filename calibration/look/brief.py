@@ -12,6 +12,7 @@ from typing import Final
 
 from calibration.look.devices import DeviceLook, lowest
 from calibration.look.intervals import await_of
+from calibration.look.steal import stretch_of
 from calibration.look.summary import Look
 from calibration.look.tasks import Active
 from sim.report.tables import figure
@@ -19,6 +20,7 @@ from sim.units import format_quantity
 
 LINES_MAX: Final = 10
 DEVICES_MAX: Final = 4
+DIRECTIONS: Final = {"r_await_ms": "read", "w_await_ms": "write"}
 DIFFERS: Final = 0.1  # tasks, by which an average is told from what it is of
 KIB: Final = 1024
 GIB: Final = 2**30
@@ -32,8 +34,28 @@ def brief(seen: Look) -> list[str]:
         *_devices(seen.devices),
         *_memory(seen),
         f"Short of: {seen.verdict.sentence}",
+        *_neighbours(seen),
         *_doubts(seen),
     ][:LINES_MAX]
+
+
+def _neighbours(seen: Look) -> Iterator[str]:
+    """Say what other guests of the host take, and which requests take longer for it."""
+    found = stretch_of(seen.used)
+    if found is None:
+        return
+    told = [
+        f"a {DIRECTIONS[column]} of {one.name} takes {figure(one.row[column])} ms, and"
+        f" {figure(found.alone(one.name, column, one.row[column]))} ms while they take nothing"
+        for one in lowest(seen.devices)
+        for column in DIRECTIONS
+        if (one.name, column) in found.powers
+    ]
+    takes = f"; {', '.join(told)}" if told else ""
+    yield (
+        f"Other guests take the host's CPUs: work here takes {found.mean:.2g} times as long as"
+        f" alone{takes}."
+    )
 
 
 def _machine(seen: Look) -> Iterator[str]:

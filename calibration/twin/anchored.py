@@ -7,8 +7,8 @@ Invariants: a figure that was recorded and simulated is the recorded one times t
 member by member with the same seeds; of the load average, today's is who else is there and who of
 the twin's own tasks, as many as CPU time and queues tell, and what changes is added; shares stay
 below 100 %; a figure that was not recorded, or that today's run has nothing of, is the run's own.
-Intervals hold the members, the chance of the recording, and how far a change is trusted, which is
-nothing for no change.
+Intervals hold the members, the chance of the recording, how far a change is trusted, which is
+nothing for no change, and what other guests of the host may take then.
 Left out: that chances of several figures go together.
 
 With r recorded and s today, s' then, the answer is r s'/s. Of the load average it is who
@@ -21,7 +21,8 @@ often it came: 6 reads in a recording are 6 +- 2.4. Of what did not come once in
 second may come (exp(-3) = 0.05).
 
 Where an interval is wide, one of three parts makes it, each a standard deviation of the logarithm:
- - recording: the intervals of the recording scatter, or few requests came;
+ - recording: the intervals of the recording scatter, few requests came, or other guests of the
+   host took now more of it and now less (look/steal.py);
  - twin: members of the fit change differently, as the recording does not tell their parameters, or
    as each is a run of some seconds only;
  - change: what is trusted of a change (CHANGE).
@@ -30,7 +31,7 @@ By hand: 0.05, 0.12 and 0.15 together are 0.20: an interval from 1 / 1.39 to 1.3
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import NormalDist, fmean, median, pstdev, stdev
 from typing import Final
 
@@ -40,6 +41,7 @@ from calibration.fit.space import generator
 from calibration.look import Look, steady
 from calibration.look.devices import queues_of
 from calibration.look.intervals import COUNTED
+from calibration.look.steal import stretch_of
 from calibration.twin.answers import (
     ASLEEP,
     CPU_BUSY,
@@ -66,7 +68,9 @@ from calibration.twin.load_average import (
     share_seen,
 )
 from calibration.twin.questions import Question
+from calibration.twin.what_ifs import DEVICES
 from sim.scenario.fitted import Fit
+from sim.scenario.load import JOINED
 from sim.study.laboratory import Laboratory
 from sim.study.trial import Figures
 
@@ -154,10 +158,48 @@ def recorded_figures(seen: Look) -> Figures:
     return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """What other guests of the host take then, in each draw, as a multiple of what they took.
+
+    `powers` says of a figure with which power of it it goes; one that lacks does not.
+    """
+
+    stretches: Sequence[float]
+    powers: Mapping[str, float]
+
+    def times(self, name: str) -> list[float]:
+        """Return how many times as much a figure is in each draw."""
+        return [one ** self.powers.get(name, 0.0) for one in self.stretches]
+
+
+def _beside(answer: Answer, seen: Look, chance: np.random.Generator) -> Beside:
+    """Return what other guests take then: as in any part of the recording (look/steal.py)."""
+    found = stretch_of(seen.used)
+    if answer.question is None or found is None:
+        return Beside(stretches=[1.0] * DRAWS, powers={})
+    parts = [found.parts[i % len(found.parts)] for i in chance.permutation(DRAWS)]
+    powers = {CPU_BUSY: 1.0, RUNNING: 1.0}
+    replaced = any(one in DEVICES for one in (answer.question.what_if or "").split(JOINED))
+    queues = {}
+    for one in () if replaced else seen.devices:
+        rates = {"r_await_ms": "r_per_s", "w_await_ms": "w_per_s"}
+        each = {x: one.row.get(x, 0.0) * one.row.get(rate, 0.0) for x, rate in rates.items()}
+        own = {x: found.powers.get((one.name, x), 0.0) for x in rates}
+        queues[one.name] = sum(each.values())
+        power = sum(own[x] * each[x] for x in rates) / (queues[one.name] or 1.0)
+        powers |= {f"disk.{one.name}.{x}": own[x] for x in rates}
+        powers |= {f"disk.{one.name}.{x}": power for x in (QUEUE, "util_pct")}
+    asleep = sum(powers[f"disk.{name}.{QUEUE}"] * queue for name, queue in queues.items())
+    powers[ASLEEP] = asleep / (sum(queues.values()) or 1.0)
+    return Beside(stretches=[one / found.mean for one in parts], powers=powers)
+
+
 def _tied(answer: Answer, today: Answer, seen: Look, known: Exactly, seed: int) -> Answer:
     before = answer.before or today.runs
     recorded = recorded_figures(seen)
     chance = generator(seed, "twin.anchored")
+    beside = _beside(answer, seen, chance)
     names = dict.fromkeys(name for one in answer.runs for name in one)
     drawn: list[dict[str, float]] = [{} for _ in range(DRAWS)]
     widths = {}
@@ -165,10 +207,11 @@ def _tied(answer: Answer, today: Answer, seen: Look, known: Exactly, seed: int) 
         if name in (DONE, RUNNING, ASLEEP, IN_IO):
             continue
         if name == LOAD_MEAN and seen.system.tasks is not None:
-            values, widths[name] = _load(answer, before, seen, known, chance)
+            values, widths[name] = _load(answer, before, seen, known, beside, chance)
         else:
             normal = _normals(chance)
-            values, widths[name] = _figure(name, answer, before, recorded, seen, normal)
+            stretch = beside.times(name)
+            values, widths[name] = _figure(name, answer, before, recorded, seen, normal, stretch)
         for run, value in zip(drawn, values, strict=True):
             run[name] = value
     waits = [answer.waits[i % len(answer.waits)] for i in range(DRAWS)] if answer.waits else ()
@@ -182,8 +225,12 @@ def _figure(
     recorded: Mapping[str, float],
     seen: Look,
     normal: Sequence[float],
+    stretch: Sequence[float],
 ) -> tuple[list[float], Widths]:
-    """Return the draws of a figure: what was recorded, changed as each member changes."""
+    """Return the draws of a figure: what was recorded, changed as each member changes.
+
+    `stretch` is how much longer requests take in each draw for what other guests do.
+    """
     sampling, trust = _spreads(name, answer.question, seen) if name in recorded else (0.0, 0.0)
     spread = math.hypot(sampling, trust)
     values, changes = [], []
@@ -192,12 +239,17 @@ def _figure(
         value = _changed(name, recorded, then, now)
         if value > 0:
             changes.append(math.log(value))
+        if name.endswith("util_pct"):
+            value = _share(_flight(value) * stretch[i])
+        else:
+            value *= stretch[i]
         value *= math.exp(spread * normal[i])
         if not value and name in recorded and name.endswith(_RATES):
             value = _unseen(normal[i], seen)
         values.append(min(value, 100.0) if name.endswith("_pct") else value)
     of_twin = pstdev(changes) if changes else 0.0
-    return values, Widths(recording=sampling, twin=of_twin, change=trust)
+    of_recording = math.hypot(sampling, pstdev([math.log(one) for one in stretch]))
+    return values, Widths(recording=of_recording, twin=of_twin, change=trust)
 
 
 def _changed(name: str, recorded: Mapping[str, float], then: float, now: float) -> float:
@@ -226,6 +278,7 @@ def _load(
     before: Sequence[Figures],
     seen: Look,
     known: Exactly,
+    beside: Beside,
     chance: np.random.Generator,
 ) -> tuple[list[float], Widths]:
     """Return the draws of the load average: who else is there, and the twin's own tasks then."""
@@ -239,6 +292,7 @@ def _load(
     owned = fmean(waited_for(one, who_sleeps) for one in before)
     part = None if share_seen(seen, owned) == 1 else recorded_tasks(seen)  # who is seen, or all are
     powers = [1.0] * DRAWS if part is None else [_NORMAL.cdf(one) for one in _normals(chance)]
+    runs_longer, waits_longer = beside.times(RUNNING), beside.times(ASLEEP)
     others, own, added, waiting = [], [], [], []
     for i in range(DRAWS):
         then, now = (one[i % len(one)] for one in (answer.runs, before))
@@ -249,8 +303,8 @@ def _load(
         others.append(max(0.0, found - as_counted))
         there = known_better(found, as_counted, told) if found < as_counted else as_counted
         there += (today - as_counted) * (1 + trusted[i])  # who wait for a commit: the twin's alone
-        waiting.append(share * _grown(then, now, powers[i]))
-        more = then[RUNNING] + waiting[-1] - today
+        waiting.append(share * _grown(then, now, powers[i]) * waits_longer[i])
+        more = then[RUNNING] * runs_longer[i] + waiting[-1] - today
         # What goes is a part of those who are there, also if the twin has more of them today.
         added.append(there * more / today if more < 0 else more)
         own.append(there + added[-1])

@@ -21,6 +21,7 @@ from typing import Any, Final
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import VIRTUAL
+from calibration.look.steal import stretch_of
 from calibration.twin.columns import figures_of
 from calibration.twin.demands import WRITE
 from calibration.twin.draft import Draft, LeftOpen
@@ -475,6 +476,16 @@ def load_words(draft: Draft, times: float) -> str:
     return (
         f"Whether {as_many} requests are asked for, or {as_many} {as_programs}, the recording does"
         " not tell: the interval holds both."
+    )
+
+
+def neighbours_words(seen: Look) -> str:
+    """Say that answers hold what other guests took of the host at any time; "" if little."""
+    if stretch_of(seen.used) is None:
+        return ""
+    return (
+        " Other guests may take more or less of the host then: the intervals hold what they took in"
+        " each part of the recording."
     )
 
 

@@ -1,0 +1,92 @@
+"""What other guests take of the host: steal time, and how much longer requests take while they do.
+
+Models: an administrator who sees the same query take twice as long when a neighbour is busy.
+Linux counterpart: kernel/sched/cputime.c (account_steal_time), arch/x86/kernel/kvm.c
+(kvm_steal_clock): the time in which a virtual CPU was runnable and the host ran somebody else.
+Invariants: only what the recording itself shows is said: a device's requests are tied to the steal
+only where they take longer in intervals with more of it, beyond chance.
+Left out: a host's disks that others use, which no counter of a guest tells; steal of a guest whose
+CPUs are limited by a quota, which is counted alike.
+
+A virtual CPU that ran for r of the time while s was stolen took (r + s) / r times as long for its
+work: this is the stretch F. What serves a virtual disk is a thread on the same host (a virtio
+device's, of QEMU or Firecracker), which waits for a CPU as long as the guest's own do. So a request
+that takes S while nobody is beside takes S F^p: p is 1 if all of S is the host's CPU time, 0 if it
+is the medium's. p is the slope of ln R over ln F between the intervals of a recording.
+By hand: the CPUs are 6 % busy, 3 % of it steal: F = 2. A write of 0.05 ms takes 0.1 ms if p = 1.
+
+Neighbours come and go in minutes. So what another time will have is taken from the parts of the
+recording, each PART_S long: in one it was 2.8, in another 1.0.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import StatisticsError, correlation, linear_regression
+from typing import Final
+
+from calibration.look.intervals import Interval
+
+STRETCH_MIN: Final = 1.1  # of a recording: a tenth of the guest's own time
+RAN_MIN: Final = 0.005  # of the CPUs, in an interval: of less the ratio is chance
+PART_S: Final = 15.0
+INTERVALS_MIN: Final = 20  # of fewer a slope is chance
+SURE: Final = 4.0  # standard errors of a slope; intervals hang together
+RESPONSES: Final = ("r_await_ms", "w_await_ms")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """How many times as long CPU work took as alone: on average, and in each part of a recording.
+
+    `powers` has, by device and column of its response time, p of those that took longer with it.
+    """
+
+    mean: float
+    parts: tuple[float, ...]
+    powers: Mapping[tuple[str, str], float]
+
+    def alone(self, device: str, column: str, response_ms: float) -> float:
+        """Return what a response time is while nobody is beside."""
+        return float(response_ms / self.mean ** self.powers[device, column])
+
+
+def stretch_of(intervals: Sequence[Interval]) -> Stretch | None:
+    """Return what other guests took; None if that was little, or not recorded."""
+    known = [one for one in intervals if one.busy is not None and "steal_pct" in one.cpu]
+    mean = _stretch(known)
+    if not known or mean < STRETCH_MIN:
+        return None
+    lengths = [one.length_s for one in known if one.length_s]
+    size = max(1, round(PART_S / (sum(lengths) / len(lengths)))) if lengths else len(known)
+    parts = [known[at : at + size] for at in range(0, len(known), size)]
+    names = dict.fromkeys(name for one in known for name in one.devices)
+    powers = {(name, column): _power(known, name, column) for name in names for column in RESPONSES}
+    return Stretch(
+        mean=mean,
+        parts=tuple(_stretch(one) for one in parts if 2 * len(one) >= size),
+        powers={key: power for key, power in powers.items() if power},
+    )
+
+
+def _stretch(intervals: Sequence[Interval]) -> float:
+    """Return (r + s) / r of intervals together."""
+    busy = sum(one.busy or 0.0 for one in intervals)
+    ran = busy - sum(one.cpu["steal_pct"] for one in intervals) / 100
+    return busy / max(ran, RAN_MIN * len(intervals)) if busy else 1.0
+
+
+def _power(intervals: Sequence[Interval], name: str, column: str) -> float:
+    """Return p of a device's response times, 0 to 1; 0 where it may be chance."""
+    rows = [(one, one.devices[name].get(column, 0.0)) for one in intervals if name in one.devices]
+    points = [(math.log(_stretch([one])), math.log(value)) for one, value in rows if value > 0]
+    if len(points) < INTERVALS_MIN:
+        return 0.0
+    stretches, answers = zip(*points, strict=True)
+    try:
+        slope = linear_regression(stretches, answers).slope
+        together = correlation(stretches, answers)
+    except StatisticsError:  # it was the same in all intervals
+        return 0.0
+    sure = together / math.sqrt(max(1 - together**2, 1e-9) / (len(points) - 2))
+    return min(1.0, slope) if sure > SURE else 0.0
