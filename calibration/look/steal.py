@@ -71,9 +71,9 @@ def stretch_of(intervals: Sequence[Interval]) -> Stretch | None:
 
 def _stretch(intervals: Sequence[Interval]) -> float:
     """Return (r + s) / r of intervals together."""
-    busy = sum(one.busy or 0.0 for one in intervals)
-    ran = busy - sum(one.cpu["steal_pct"] for one in intervals) / 100
-    return busy / max(ran, RAN_MIN * len(intervals)) if busy else 1.0
+    stolen = sum(one.cpu["steal_pct"] for one in intervals) / 100
+    ran = sum(one.busy or 0.0 for one in intervals) - stolen
+    return 1 + stolen / max(ran, RAN_MIN * len(intervals)) if intervals else 1.0
 
 
 def _power(intervals: Sequence[Interval], name: str, column: str) -> float:

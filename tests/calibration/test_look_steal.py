@@ -72,6 +72,10 @@ def test_a_little_steal_or_none_recorded_says_nothing() -> None:
     bare = replace(interval(3.0, 2.0), cpu={"idle_pct": 94.0, "iowait_pct": 0.0})
     assert stretch_of([bare] * 60) is None
     assert stretch_of([]) is None
+    idle = replace(interval(0.1, 2.0), cpu={"idle_pct": 99.9, "iowait_pct": 0.0, "steal_pct": 0.1})
+    found = stretch_of([idle] * 60)
+    assert found is not None
+    assert found.mean == pytest.approx(1.2)  # of less than half a percent the ratio is chance
 
 
 def test_the_brief_says_what_a_request_takes_alone() -> None:
