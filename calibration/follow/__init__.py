@@ -13,7 +13,7 @@ an interval, so that a change is in five readings within 30 s at the usual inter
 runs or sleeps uninterruptibly is counted at more moments, if the source has them: each second on
 this host. By hand: half a task on average scatters by 0.7, so that a minute's 12 readings know it
 to 0.2 and 60 counts to 0.09; what goes with the disks' queues is known better (look/tasks.py). A
-load average looks every 5 s and no more: a minute of it is off by 0.16 (its weights are e^-1/12
+load average looks every 5 s and no more: a minute of it is off by 0.14 (its weights are e^-1/12
 apart), 30 % of such a load, and so no twin can be near it.
 
 Demand and service. The twin of the last minute is the twin before, with its values corrected by

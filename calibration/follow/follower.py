@@ -69,7 +69,6 @@ class Figure:
 DEVICE: Final = (
     Figure("r_per_s", "reads/s", 0.10, 1.0, True),
     Figure("w_per_s", "writes/s", 0.10, 1.0, True),
-    Figure("f_per_s", "flushes/s", 0.15, 1.0, True),  # in rows of Linux 5.5 on
     Figure("r_await_ms", "ms a read", 0.10, 0.01),
     Figure("w_await_ms", "ms a write", 0.15, 0.01),
     Figure("util_pct", "% busy", 0.15, 10.0),
@@ -485,7 +484,7 @@ def _demands(reading: Reading) -> Iterator[tuple[Key, float, float]]:
     """Yield key, logarithm and chance of what a reading says of the load."""
     for name, row in reading.interval.devices.items():
         for figure in DEVICE:
-            if figure.is_demand and followed(name) and figure.column in row:
+            if figure.is_demand and followed(name):
                 value = row[figure.column]
                 yield (name, figure.column), figure.log(value), _chance(value * reading.length_s)
     busy = reading.interval.busy

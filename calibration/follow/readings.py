@@ -31,7 +31,6 @@ CLOCK_OFF_S: Final = 2.0  # of two clocks read one after the other, one in whole
 KEPT: Final = 600  # samples: a window is never longer
 UPTIME_MAX_S: Final = 100 * 366 * 86400.0
 LENGTHS: Final = 9  # the last intervals, whose median is the usual one
-WHOLE: Final = 0.9  # of a reading's length: a sample may come a little early
 # Counters that never go back while a device is there.
 COUNTED: Final = ("reads", "read_sectors", "writes", "write_sectors", "discards", "flushes")
 
@@ -67,7 +66,7 @@ class Reading:
 class Readings:
     """Takes samples one by one; `notes` collects what must be told."""
 
-    least_s: float = 0.0  # of a reading; samples may come more often
+    least_s: float = 0.0  # of a reading, about; samples may come more often
     notes: list[str] = field(default_factory=list)
     restarts: int = 0  # of the server: its counters began anew
     _samples: deque[TextSample] = field(default_factory=lambda: deque(maxlen=KEPT))
@@ -89,7 +88,7 @@ class Readings:
                 self._begin = sample.at - timedelta(seconds=uptime_s)
             before = self._last
             self._censuses.extend(_census(sample))
-            if before is not None and 0 < uptime_s - uptime_of(before) < WHOLE * self.least_s:
+            if before is not None and self._is_between(before, uptime_s):
                 self._keep(sample, begins=False)
                 return None
             why = _why_apart(before, sample, self.reading_s) if before is not None else "first"
@@ -110,6 +109,11 @@ class Readings:
         if reading is not None:
             self._lengths.append(reading.length_s)
         return reading
+
+    def _is_between(self, before: TextSample, uptime_s: float) -> bool:
+        """Whether a later sample, as far from this one as this one from the last, is nearer."""
+        passed_s, step_s = (uptime_s - uptime_of(one) for one in (before, self._samples[-1]))
+        return passed_s > 0 and passed_s + step_s / 2 < self.least_s
 
     def _keep(self, sample: TextSample, *, begins: bool) -> None:
         """Keep a sample for the window; one that tells nothing new is none."""

@@ -34,27 +34,27 @@ def brief(seen: Look) -> list[str]:
         *_devices(seen.devices),
         *_memory(seen),
         f"Short of: {seen.verdict.sentence}",
-        *_neighbours(seen),
         *_doubts(seen),
+        *_stolen(seen),
     ][:LINES_MAX]
 
 
-def _neighbours(seen: Look) -> Iterator[str]:
-    """Say what other guests of the host take, and which requests take longer for it."""
+def _stolen(seen: Look) -> Iterator[str]:
+    """Say what the host gives to others, and which requests take longer for it."""
     found = stretch_of(seen.used)
     if found is None:
         return
     told = [
         f"a {DIRECTIONS[column]} of {one.name} takes {figure(one.row[column])} ms, and"
-        f" {figure(found.alone(one.name, column, one.row[column]))} ms while they take nothing"
+        f" {figure(found.alone(one.name, column, one.row[column]))} ms while nothing is stolen"
         for one in lowest(seen.devices)
         for column in DIRECTIONS
         if (one.name, column) in found.powers
     ]
     takes = f"; {', '.join(told)}" if told else ""
     yield (
-        f"Other guests take the host's CPUs: work here takes {found.mean:.2g} times as long as"
-        f" alone{takes}."
+        "The host gives its CPUs to others as well (other guests, its own threads, or a limit):"
+        f" work here takes {found.mean:.2g} times as long as alone{takes}."
     )
 
 

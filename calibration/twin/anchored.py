@@ -8,7 +8,7 @@ member by member with the same seeds; of the load average, today's is who else i
 the twin's own tasks, as many as CPU time and queues tell, and what changes is added; shares stay
 below 100 %; a figure that was not recorded, or that today's run has nothing of, is the run's own.
 Intervals hold the members, the chance of the recording, how far a change is trusted, which is
-nothing for no change, and what other guests of the host may take then.
+nothing for no change, and how much of its CPUs the host may give to others then.
 Left out: that chances of several figures go together.
 
 With r recorded and s today, s' then, the answer is r s'/s. Of the load average it is who
@@ -21,8 +21,8 @@ often it came: 6 reads in a recording are 6 +- 2.4. Of what did not come once in
 second may come (exp(-3) = 0.05).
 
 Where an interval is wide, one of three parts makes it, each a standard deviation of the logarithm:
- - recording: the intervals of the recording scatter, few requests came, or other guests of the
-   host took now more of it and now less (look/steal.py);
+ - recording: the intervals of the recording scatter, few requests came, or the host gave now
+   more of its CPUs to others and now less (look/steal.py);
  - twin: members of the fit change differently, as the recording does not tell their parameters, or
    as each is a run of some seconds only;
  - change: what is trusted of a change (CHANGE).
@@ -160,46 +160,51 @@ def recorded_figures(seen: Look) -> Figures:
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """What other guests of the host take then, in each draw, as a multiple of what they took.
+    """How much longer work takes then, in each draw, for what the host gives to others.
 
-    `powers` says of a figure with which power of it it goes; one that lacks does not.
+    `powers` says of a figure with which power of it it goes; one that lacks does not. In the
+    median it is as it was.
     """
 
     stretches: Sequence[float]
     powers: Mapping[str, float]
 
     def times(self, name: str) -> list[float]:
-        """Return how many times as much a figure is in each draw."""
-        return [one ** self.powers.get(name, 0.0) for one in self.stretches]
+        """Return how many times as much a figure is in each draw: once in the median."""
+        found = [one ** self.powers.get(name, 0.0) for one in self.stretches]
+        usual = median(found)
+        return [one / usual for one in found]
 
 
-def _beside(answer: Answer, seen: Look, chance: np.random.Generator) -> Beside:
-    """Return what other guests take then: as in any part of the recording (look/steal.py)."""
+def _beside(answer: Answer, seen: Look, known: Exactly, chance: np.random.Generator) -> Beside:
+    """Return what the host gives to others then: as in any part of the recording (look/steal.py).
+
+    Programs that always wait are as many then, and ask for less: they are left out.
+    """
     found = stretch_of(seen.used)
-    if answer.question is None or found is None:
+    if answer.question is None or found is None or not known.queues:
         return Beside(stretches=[1.0] * DRAWS, powers={})
     parts = [found.parts[i % len(found.parts)] for i in chance.permutation(DRAWS)]
     powers = {CPU_BUSY: 1.0, RUNNING: 1.0}
     replaced = any(one in DEVICES for one in (answer.question.what_if or "").split(JOINED))
-    queues = {}
-    for one in () if replaced else seen.devices:
+    queues = {} if replaced else dict(known.queues)
+    for one in (one for one in seen.devices if one.name in queues):
         rates = {"r_await_ms": "r_per_s", "w_await_ms": "w_per_s"}
         each = {x: one.row.get(x, 0.0) * one.row.get(rate, 0.0) for x, rate in rates.items()}
         own = {x: found.powers.get((one.name, x), 0.0) for x in rates}
-        queues[one.name] = sum(each.values())
-        power = sum(own[x] * each[x] for x in rates) / (queues[one.name] or 1.0)
+        power = sum(own[x] * each[x] for x in rates) / (sum(each.values()) or 1.0)
         powers |= {f"disk.{one.name}.{x}": own[x] for x in rates}
         powers |= {f"disk.{one.name}.{x}": power for x in (QUEUE, "util_pct")}
     asleep = sum(powers[f"disk.{name}.{QUEUE}"] * queue for name, queue in queues.items())
     powers[ASLEEP] = asleep / (sum(queues.values()) or 1.0)
-    return Beside(stretches=[one / found.mean for one in parts], powers=powers)
+    return Beside(stretches=parts, powers=powers)
 
 
 def _tied(answer: Answer, today: Answer, seen: Look, known: Exactly, seed: int) -> Answer:
     before = answer.before or today.runs
     recorded = recorded_figures(seen)
     chance = generator(seed, "twin.anchored")
-    beside = _beside(answer, seen, chance)
+    beside = _beside(answer, seen, known, chance)
     names = dict.fromkeys(name for one in answer.runs for name in one)
     drawn: list[dict[str, float]] = [{} for _ in range(DRAWS)]
     widths = {}

@@ -18,10 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from calibration.look import Look
+from calibration.look import Look, steady
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import VIRTUAL
-from calibration.look.steal import stretch_of
+from calibration.look.steal import PART_S, stretch_of
 from calibration.twin.columns import figures_of
 from calibration.twin.demands import WRITE
 from calibration.twin.draft import Draft, LeftOpen
@@ -79,7 +79,7 @@ def tasks_counted(figures: Figures, share: float, asleep: str = ASLEEP) -> float
 
 
 def waited_for(figures: Figures, asleep: str = ASLEEP) -> float:
-    """Return the share of a run's requests that a task waits for: not those of a flusher."""
+    """Return the tasks asleep for each request of a run, 1 at most: for a flusher's nobody is."""
     queue = sum(value for name, value in figures.items() if name.endswith(".aqu_sz"))
     return min(1.0, figures.get(asleep, 0.0) / queue) if queue else 1.0
 
@@ -479,13 +479,14 @@ def load_words(draft: Draft, times: float) -> str:
     )
 
 
-def neighbours_words(seen: Look) -> str:
-    """Say that answers hold what other guests took of the host at any time; "" if little."""
-    if stretch_of(seen.used) is None:
+def steal_words(seen: Look) -> str:
+    """Say what of other guests is in the answers; "" if nothing is."""
+    found = stretch_of(steady(seen).used)
+    if found is None or len(found.parts) == 1:
         return ""
     return (
-        " Other guests may take more or less of the host then: the intervals hold what they took in"
-        " each part of the recording."
+        " How much of its CPUs the host gives to others may change: the intervals are made of what"
+        f" it was in each {PART_S:.0f} s of the recording."
     )
 
 

@@ -24,10 +24,10 @@ from calibration.twin.answers import (
     answers_table,
     figures_table,
     metrics_json,
-    neighbours_words,
     outside_limits,
     sentence,
     server_figures,
+    steal_words,
 )
 from calibration.twin.demands import NothingToTwin
 from calibration.twin.draft import Draft
@@ -208,7 +208,7 @@ def _tell(answers: Answers, seen: Look, draft: Draft, members: int, tells_all: b
     click.echo(
         f"\nPredictions: what was recorded, changed as {members} members of the fit change; in"
         f" brackets the interval that holds 90 %.{outside_limits(answers.asked, draft)}"
-        f"{neighbours_words(seen)}\n"
+        f"{steal_words(seen)}\n"
     )
     print_table(answers_table(answers, seen), sys.stdout)
     if tells_all:

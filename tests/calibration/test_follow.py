@@ -70,25 +70,6 @@ def test_twice_the_reads_are_noticed_within_30_s_and_nothing_before(seed: int) -
     assert "the load changed" in alarm.text
 
 
-def with_flushes(samples: Sequence[TextSample], first: int) -> list[TextSample]:
-    """Return samples between which 40 flushes were done, and 80 from a number on (field 16)."""
-    found = []
-    for number, sample in enumerate(samples):
-        words = sample.texts["/proc/diskstats"].split()
-        words[18] = str(40 * number + 40 * max(0, number - first))
-        found.append(changed(sample, "/proc/diskstats", f"{' '.join(words)}\n"))
-    return found
-
-
-def test_twice_the_commits_are_noticed_where_writes_say_nothing() -> None:
-    """A database's writes come with its checkpoints, the flushes of its log with each commit."""
-    [alarm] = told(follower(), with_flushes(series(1, 230), 28))
-    [parted] = alarm.content["parted"]
-    assert (parted["resource"], parted["figure"]) == ("sda", "f_per_s")
-    assert parted["factor"] == pytest.approx(2, rel=NEAR)
-    assert "sda 16 flushes/s instead of 8 (2 times)" in alarm.text
-
-
 @pytest.mark.parametrize(("name", "alarms"), [("loop0", ["loop0"]), ("dm-0", [])])
 def test_a_loop_device_is_looked_at_and_a_volume_is_not(name: str, alarms: list[str]) -> None:
     """The disk below a volume has its requests; a loop's file may be on no disk of this host."""
@@ -162,6 +143,25 @@ def test_samples_between_two_readings_only_add_who_was_there() -> None:
     assert each - seldom == pytest.approx(4 * 5 / 5)  # 2 and four times 7 are 6 on average
     lines = watching.readings.window(0.0).splitlines()
     assert len(text_samples(lines)) == len(often)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lengths_s"),
+    [
+        ((0, 4, 8, 12), [4, 4, 4]),  # 8 s is further from 5 s than 4 s
+        ((0, 2, 4, 6, 8), [4, 4]),
+        ((0, 5, 11, 15, 20), [5, 6, 4, 5]),  # one came late
+        ((0, 1, 2, 3, 5, 6, 7, 8, 9, 10), [5, 5]),
+        ((0, 10, 20), [10, 10]),
+    ],
+)
+def test_a_reading_ends_at_the_sample_that_is_nearest(
+    seconds: Sequence[int], lengths_s: Sequence[float]
+) -> None:
+    often = series(4, 100, every_s=1)
+    one = follower()
+    told(one, [often[second] for second in seconds])
+    assert [reading.length_s for reading in one.last] == pytest.approx(lengths_s)
 
 
 def test_a_sample_that_is_shown_twice_between_two_readings_is_one() -> None:
