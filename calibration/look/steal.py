@@ -36,7 +36,7 @@ PART_S: Final = 15.0
 INTERVALS_MIN: Final = 20  # of fewer a slope is chance
 SURE: Final = 4.0  # standard errors of a slope; intervals hang together
 SLOPE_MAX: Final = 1.5  # what chance and some waiting make of 1
-RESPONSES: Final = ("r_await_ms", "w_await_ms")
+RESPONSES: Final[Mapping[str, str]] = {"r_await_ms": "r_per_s", "w_await_ms": "w_per_s"}  # of what
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +51,12 @@ class Stretch:
     powers: Mapping[tuple[str, str], float]
 
     def alone(self, device: str, column: str, response_ms: float) -> float:
-        """Return what a response time is while nobody is beside."""
+        """Return what a response time is while nothing is stolen, ms."""
         return float(response_ms / self.mean ** self.powers[device, column])
 
 
 def stretch_of(intervals: Sequence[Interval]) -> Stretch | None:
-    """Return what other guests took; None if that was little, or not recorded."""
+    """Return what the host gave to others; None if that was little, or not recorded."""
     known = [one for one in intervals if one.busy is not None and "steal_pct" in one.cpu]
     mean = _stretch(known)
     if not known or mean < STRETCH_MIN:

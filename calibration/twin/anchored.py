@@ -41,7 +41,7 @@ from calibration.fit.space import generator
 from calibration.look import Look, steady
 from calibration.look.devices import queues_of
 from calibration.look.intervals import COUNTED
-from calibration.look.steal import stretch_of
+from calibration.look.steal import RESPONSES, Stretch, stretch_of
 from calibration.twin.answers import (
     ASLEEP,
     CPU_BUSY,
@@ -129,9 +129,10 @@ def anchored(answers: Answers, seen: Look, seed: int, *, are_programs: bool = Fa
     """
     today, seen = answers.today, steady(seen)
     known = exactly_known(seen, are_programs=are_programs)
+    stretch = stretch_of(seen.used)
 
     def tied(one: Answer) -> Answer:
-        return _tied(one, today, seen, known, seed)
+        return _tied(one, today, seen, known, stretch, seed)
 
     return replace(answers, today=tied(today), asked=[tied(one) for one in answers.asked])
 
@@ -176,12 +177,17 @@ class Beside:
         return [one / usual for one in found]
 
 
-def _beside(answer: Answer, seen: Look, known: Exactly, chance: np.random.Generator) -> Beside:
+def _beside(
+    answer: Answer,
+    seen: Look,
+    known: Exactly,
+    found: Stretch | None,
+    chance: np.random.Generator,
+) -> Beside:
     """Return what the host gives to others then: as in any part of the recording (look/steal.py).
 
     Programs that always wait are as many then, and ask for less: they are left out.
     """
-    found = stretch_of(seen.used)
     if answer.question is None or found is None or not known.queues:
         return Beside(stretches=[1.0] * DRAWS, powers={})
     parts = [found.parts[i % len(found.parts)] for i in chance.permutation(DRAWS)]
@@ -189,22 +195,23 @@ def _beside(answer: Answer, seen: Look, known: Exactly, chance: np.random.Genera
     replaced = any(one in DEVICES for one in (answer.question.what_if or "").split(JOINED))
     queues = {} if replaced else dict(known.queues)
     for one in (one for one in seen.devices if one.name in queues):
-        rates = {"r_await_ms": "r_per_s", "w_await_ms": "w_per_s"}
-        each = {x: one.row.get(x, 0.0) * one.row.get(rate, 0.0) for x, rate in rates.items()}
-        own = {x: found.powers.get((one.name, x), 0.0) for x in rates}
-        power = sum(own[x] * each[x] for x in rates) / (sum(each.values()) or 1.0)
-        powers |= {f"disk.{one.name}.{x}": own[x] for x in rates}
+        each = {x: one.row.get(x, 0.0) * one.row.get(rate, 0.0) for x, rate in RESPONSES.items()}
+        own = {x: found.powers.get((one.name, x), 0.0) for x in RESPONSES}
+        power = sum(own[x] * each[x] for x in RESPONSES) / (sum(each.values()) or 1.0)
+        powers |= {f"disk.{one.name}.{x}": own[x] for x in RESPONSES}
         powers |= {f"disk.{one.name}.{x}": power for x in (QUEUE, "util_pct")}
     asleep = sum(powers[f"disk.{name}.{QUEUE}"] * queue for name, queue in queues.items())
     powers[ASLEEP] = asleep / (sum(queues.values()) or 1.0)
     return Beside(stretches=parts, powers=powers)
 
 
-def _tied(answer: Answer, today: Answer, seen: Look, known: Exactly, seed: int) -> Answer:
+def _tied(
+    answer: Answer, today: Answer, seen: Look, known: Exactly, stretch: Stretch | None, seed: int
+) -> Answer:
     before = answer.before or today.runs
     recorded = recorded_figures(seen)
     chance = generator(seed, "twin.anchored")
-    beside = _beside(answer, seen, known, chance)
+    beside = _beside(answer, seen, known, stretch, chance)
     names = dict.fromkeys(name for one in answer.runs for name in one)
     drawn: list[dict[str, float]] = [{} for _ in range(DRAWS)]
     widths = {}
@@ -215,8 +222,8 @@ def _tied(answer: Answer, today: Answer, seen: Look, known: Exactly, seed: int) 
             values, widths[name] = _load(answer, before, seen, known, beside, chance)
         else:
             normal = _normals(chance)
-            stretch = beside.times(name)
-            values, widths[name] = _figure(name, answer, before, recorded, seen, normal, stretch)
+            longer = beside.times(name)
+            values, widths[name] = _figure(name, answer, before, recorded, seen, normal, longer)
         for run, value in zip(drawn, values, strict=True):
             run[name] = value
     waits = [answer.waits[i % len(answer.waits)] for i in range(DRAWS)] if answer.waits else ()
@@ -230,11 +237,11 @@ def _figure(
     recorded: Mapping[str, float],
     seen: Look,
     normal: Sequence[float],
-    stretch: Sequence[float],
+    longer: Sequence[float],
 ) -> tuple[list[float], Widths]:
     """Return the draws of a figure: what was recorded, changed as each member changes.
 
-    `stretch` is how much longer requests take in each draw for what other guests do.
+    `longer` is how much longer work takes in each draw for what the host gives to others.
     """
     sampling, trust = _spreads(name, answer.question, seen) if name in recorded else (0.0, 0.0)
     spread = math.hypot(sampling, trust)
@@ -245,15 +252,15 @@ def _figure(
         if value > 0:
             changes.append(math.log(value))
         if name.endswith("util_pct"):
-            value = _share(_flight(value) * stretch[i])
+            value = _share(_flight(value) * longer[i])
         else:
-            value *= stretch[i]
+            value *= longer[i]
         value *= math.exp(spread * normal[i])
         if not value and name in recorded and name.endswith(_RATES):
             value = _unseen(normal[i], seen)
         values.append(min(value, 100.0) if name.endswith("_pct") else value)
     of_twin = pstdev(changes) if changes else 0.0
-    of_recording = math.hypot(sampling, pstdev([math.log(one) for one in stretch]))
+    of_recording = math.hypot(sampling, pstdev([math.log(one) for one in longer]))
     return values, Widths(recording=of_recording, twin=of_twin, change=trust)
 
 

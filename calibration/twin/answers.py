@@ -480,7 +480,7 @@ def load_words(draft: Draft, times: float) -> str:
 
 
 def steal_words(seen: Look) -> str:
-    """Say what of other guests is in the answers; "" if nothing is."""
+    """Say that the answers have what the host gives to others; "" if they have nothing of it."""
     found = stretch_of(steady(seen).used)
     if found is None or len(found.parts) == 1:
         return ""
