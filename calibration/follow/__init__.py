@@ -20,6 +20,13 @@ Demand and service. The twin of the last minute is the twin before, with its val
 what the two showed. Rates follow at once, for what a device is asked for is counted directly:
     rate' = rate X / X'              X requests a second of the server, X' those of the twin
     customers' = customers X R / X' R'                     of a full device, by Little's law
+Writes that nobody waits for are let go by the flusher when it likes. Beside them the flushes tell
+what was waited for: F and F' a second, as the file system of both makes them. Of the twin's X'
+writes, B' are those that it has let go, so that
+    rate' = rate F / F'   of who waits,     let go' = let go (X - (X' - B') F / F') / B'.
+By hand: a database at 50 commits a second, of two writes and a flush, and 20 pages a second let go:
+X = 120. With twice the commits and pages as before X = 220, and F / F' = 2: who waits is doubled,
+and (220 - 100 x 2) / 20 = 1. By X / X' both had been taken 1.83 times.
 Service times S are not counted: R = S / (1 - U) has the waiting in it, and U follows from S. So
     d ln R / d ln S = 1 / (1 - U),        S' = S (R / R')^g,      g = (1 - U) / 2
 is half of Newton's step. It is damped, since both R and R' have chance in them: with a gain of 1/2
@@ -28,8 +35,8 @@ slow change is halved every minute. By hand: U = 50 %, the twin's disk answers i
 server's in 3.0: g = 0.25, S' = 1.11 S, R' = S' / (1 - 0.55) = 1.23 of what it was: 2.46 ms. Half
 of the way is done.
 
-Alarm. Every figure is followed by its logarithm: a device's reads and writes a second, and the
-CPUs' busy time, against the demand that the twin has; response times and %util against what the
+Alarm. Every figure is followed by its logarithm: a device's reads, writes and flushes a second, and
+the CPUs' busy time, against the demand that the twin has; response times and %util against what the
 twin says of that demand. Each has a cumulative sum for either side (Page, Biometrika 41, 1954):
     C = max(0, C + z - k),    alarm if C > h           z: so many standard deviations off; k = 1
 A sum notices such a shift sooner than a limit for single readings with as few false alarms
@@ -40,11 +47,12 @@ t, and that is brought to a normal deviate (Wallace, Annals of Mathematical Stat
 is cut at 4: one reading, however odd, is no alarm.
 False alarms: a sum's run length until a false alarm is (exp(2 k b) - 2 k b - 1) / (2 k k) readings,
 b = h + 1.166 (Siegmund, Sequential Analysis, 1985), for independent normal readings; h is such that
-all sums together have one a week. By hand: a reading every 5 s is 121,000 a week; eleven figures
-have 22 sums; exp(2 b) = 2 x 22 x 121,000 gives b = 7.7 and h = 6.6. An alarm needs three readings
-of 4, 15 s. A server's readings hang together, so that more may come than one a week; but what was
-noticed must also matter: it is told only if the shift is twice what the column is trusted to
-(calibration/twin/verdict.py), as a twin is judged. Smaller ones are learned.
+all sums together have one a week. By hand: a reading every 5 s is 121,000 a week; the thirteen
+figures of two devices and the CPUs have 26 sums; exp(2 b) = 2 x 26 x 121,000 gives b = 7.8 and
+h = 6.7. An alarm needs three readings of 4, 15 s. A server's readings hang together, so that more
+may come than one a week; but what was noticed must also matter: it is told only if the shift is
+twice what the column is trusted to (calibration/twin/verdict.py), as a twin is judged. Smaller ones
+are learned.
 By hand: 120 reads a second, in 5 s 600 of them, scatter by 4 % or by what the minute before showed,
 say 8 %. Twice as many are 0.69 / 0.08 = 8.7 deviations, z = 4 after t with ten readings: alarm
 after the third reading, 15 to 20 s after the change. At 5 a second they scatter by 20 % at least: z

@@ -69,6 +69,7 @@ class Figure:
 DEVICE: Final = (
     Figure("r_per_s", "reads/s", 0.10, 1.0, True),
     Figure("w_per_s", "writes/s", 0.10, 1.0, True),
+    Figure("f_per_s", "flushes/s", 0.15, 1.0, True),
     Figure("r_await_ms", "ms a read", 0.10, 0.01),
     Figure("w_await_ms", "ms a write", 0.15, 0.01),
     Figure("util_pct", "% busy", 0.15, 10.0),

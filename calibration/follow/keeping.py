@@ -33,7 +33,7 @@ from calibration.twin.answers import (
     waited_for,
 )
 from calibration.twin.columns import columns_of_run
-from calibration.twin.demands import READ, NothingToTwin
+from calibration.twin.demands import READ, SYNC, Load, NothingToTwin
 from calibration.twin.draft import ASKED_INTERVAL, BOUNDS, Draft, process_name
 from calibration.twin.fitting import draw_drafts, ensemble_text, fit_best
 from calibration.twin.load_average import share_seen
@@ -101,7 +101,7 @@ class Kept:
         self.figures = self._run()
         return Standing(
             server=server,
-            twin=self.figures,
+            twin=self._as_counted(),
             load=tasks_counted(self.figures, share_seen(seen, waited_for(self.figures))),
             values=dict(self.values),
             is_fitted=self.fit is not None,
@@ -170,27 +170,73 @@ class Kept:
 
     def _correct(self, server: Figures) -> None:
         """Correct every value by the ratio of what it drives."""
-        twin = self.figures
-        demand = {
-            load.name: {x: _ratio(server, twin, f"disk.{load.name}.{x}_per_s") for x in "rw"}
-            for load in self.draft.loads
-        }
-        is_near = all(abs(ratio - 1) <= NEAR for one in demand.values() for ratio in one.values())
         for load in self.draft.loads:
+            asked = self._asked(load, server)
             for one in load.classes:
                 letter = "r" if one.kind == READ else "w"
                 section = ("process", process_name(load.name, one.kind))
-                self._demand(section, server, letter, load.name)
-            if is_near:
+                self._demand(section, server, asked[one.kind], f"disk.{load.name}.{letter}")
+        if all(self._is_near(load, server) for load in self.draft.loads):
+            for load in self.draft.loads:
                 self._service(load.device, server)
         self._cpu_times(server)
 
-    def _demand(self, section: tuple[str, ...], server: Figures, letter: str, device: str) -> None:
-        """Correct a class's rate, or its customers by Little's law."""
-        twin, name = self.figures, f"disk.{device}.{letter}"
-        rate = _ratio(server, twin, f"{name}_per_s")
+    def _asked(self, load: Load, server: Figures) -> dict[str, float]:
+        """Return of each class how many times as much the server has of it as the twin.
+
+        Where flushes tell what was waited for, the other writes are those which they leave.
+        """
+        name = f"disk.{load.name}"
+        ratios = {x: _ratio(server, self.figures, f"{name}.{x}_per_s") for x in "rwf"}
+        asked = {one.kind: ratios["r" if one.kind == READ else "w"] for one in load.classes}
+        each = self._writes_a_flush(load, server)
+        if each is not None:
+            left, of_twin = (
+                one[f"{name}.w_per_s"] - each * one[f"{name}.f_per_s"]
+                for one in (server, self.figures)
+            )
+            rest = left / of_twin if min(left, of_twin) > RATE_MIN else 1.0
+            asked = {kind: rest if kind in _beside(load) else asked[kind] for kind in asked}
+            asked[SYNC] = ratios["f"]
+        return asked
+
+    def _writes_a_flush(self, load: Load, server: Figures) -> float | None:
+        """Return the writes of who waits for each flush; None where flushes tell nothing more."""
+        synced = next((one for one in load.classes if one.kind == SYNC), None)
+        flushes = f"disk.{load.name}.f_per_s"
+        rates = [one.get(flushes, 0.0) for one in (server, self.figures)]
+        recorded = load.device.row.get("f_per_s", 0.0)
+        if synced is None or synced.promise is None or not _beside(load):
+            return None
+        if min(*rates, recorded) <= RATE_MIN or not self._flushes_alike(load.name):
+            return None
+        return synced.rate_per_s / recorded + synced.promise.requests / synced.promise.flushes
+
+    def _is_near(self, load: Load, server: Figures) -> bool:
+        """Return whether the twin has run at the server's load."""
+        counted = "rw" if self._writes_a_flush(load, server) is None else "rwf"
+        ratios = [_ratio(server, self.figures, f"disk.{load.name}.{x}_per_s") for x in counted]
+        return all(abs(one - 1) <= NEAR for one in ratios)
+
+    def _flushes_alike(self, device: str) -> bool:
+        """Return whether the twin's device is asked for the flushes that the server's is."""
+        return f"{device} f_per_s" not in self.draft.server.left_out
+
+    def _as_counted(self) -> Figures:
+        """Return the last runs' figures without what the twin counts otherwise."""
+        otherwise = {
+            f"disk.{load.name}.f_per_s"
+            for load in self.draft.loads
+            if not self._flushes_alike(load.name)
+        }
+        return {name: value for name, value in self.figures.items() if name not in otherwise}
+
+    def _demand(
+        self, section: tuple[str, ...], server: Figures, rate: float, requests: str
+    ) -> None:
+        """Correct a class's rate, or its customers by Little's law, of such a device's requests."""
         if self.value((*section, "arrivals")) == "closed":
-            rate *= _ratio(server, twin, f"{name}_await_ms")
+            rate *= _ratio(server, self.figures, f"{requests}_await_ms")
             self._multiply((*section, "concurrency"), rate, STEP_MAX)
         else:
             self._multiply((*section, "rate"), rate, STEP_MAX)
@@ -333,6 +379,11 @@ def given(
         values=dict(values),
         rest=rest,
     )
+
+
+def _beside(load: Load) -> list[str]:
+    """Return the kinds of a device's writes that are no fsyncs."""
+    return [one.kind for one in load.classes if one.kind not in (READ, SYNC)]
 
 
 def _fit_of(place: Path, fit_text: str | None) -> Fit:

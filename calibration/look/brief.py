@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from calibration.look.devices import DeviceLook, lowest
+from calibration.look.halves import changes
 from calibration.look.intervals import await_of
 from calibration.look.steal import stretch_of
 from calibration.look.summary import Look
@@ -20,6 +21,7 @@ from sim.units import format_quantity
 
 LINES_MAX: Final = 10
 DEVICES_MAX: Final = 4
+CHANGES_MAX: Final = 3
 DIRECTIONS: Final = {"r_await_ms": "read", "w_await_ms": "write"}
 DIFFERS: Final = 0.1  # tasks, by which an average is told from what it is of
 KIB: Final = 1024
@@ -34,9 +36,25 @@ def brief(seen: Look) -> list[str]:
         *_devices(seen.devices),
         *_memory(seen),
         f"Short of: {seen.verdict.sentence}",
+        *_changed(seen),
         *_doubts(seen),
         *_stolen(seen),
     ][:LINES_MAX]
+
+
+def _changed(seen: Look) -> Iterator[str]:
+    """Say what differs between the halves of the recording, of which every answer is the mean."""
+    names = [one.name for one in lowest(seen.devices)]
+    told = [
+        f"{one.device} has {figure(one.first)} {one.words} in the first and {figure(one.second)} in"
+        " the second"
+        for one in changes(seen.used, names)
+    ][:CHANGES_MAX]
+    if told:
+        yield (
+            f"Its halves differ: {', '.join(told)}. Answers are from the mean of both: record what"
+            " comes round more than once, or only what you mean."
+        )
 
 
 def _stolen(seen: Look) -> Iterator[str]:

@@ -36,6 +36,8 @@ BUSY: Final = (
     "guest_pct",
     "gnice_pct",
 )
+PART_S: Final = 15.0  # of a recording: what changes in minutes is seen between such parts
+RESPONSES: Final[Mapping[str, str]] = {"r_await_ms": "r_per_s", "w_await_ms": "w_per_s"}  # of what
 COUNTED: Final = "counted_util_pct"  # util as it was printed, where it may be no busy time
 ROUNDING: Final = 1.05  # and what times and rates lose in printing
 ROUNDING_PCT: Final = 0.1
@@ -119,6 +121,17 @@ def without_ends(
         and one.end_s - (one.length_s or 0.0) >= begin_s - 1e-6
         and one.end_s <= last_s + 1e-6
     ]
+
+
+def parts_of(intervals: Sequence[Interval]) -> list[Sequence[Interval]]:
+    """Return the intervals in parts of about PART_S, one interval each at least; no shred of one.
+
+    All are one part where their length is not known, or where they are shorter together.
+    """
+    lengths = [one.length_s for one in intervals if one.length_s]
+    size = max(1, round(PART_S / fmean(lengths))) if lengths else len(intervals)
+    parts = [intervals[at : at + size] for at in range(0, len(intervals), max(1, size))]
+    return [one for one in parts if 2 * len(one) >= size] or [intervals]
 
 
 def rate_of(row: Row) -> float:

@@ -19,7 +19,7 @@ host that gives more. A slope far above 1 is no stretch of S, and is none here.
 By hand: the CPUs are 6 % busy, 3 % of it steal: F = 2. A write of 0.05 ms takes 0.1 ms if p = 1.
 
 Neighbours come and go in minutes. So what another time will have is taken from the parts of the
-recording, each PART_S long: in one it was 2.8, in another 1.0.
+recording (intervals.py), each 15 s long: in one it was 2.8, in another 1.0.
 """
 
 import math
@@ -28,15 +28,13 @@ from dataclasses import dataclass
 from statistics import StatisticsError, correlation, linear_regression
 from typing import Final
 
-from calibration.look.intervals import Interval
+from calibration.look.intervals import RESPONSES, Interval, parts_of
 
 STRETCH_MIN: Final = 1.1  # of a recording: a tenth of the guest's own time
 RAN_MIN: Final = 0.005  # of the CPUs, in an interval: of less the ratio is chance
-PART_S: Final = 15.0
 INTERVALS_MIN: Final = 20  # of fewer a slope is chance
 SURE: Final = 4.0  # standard errors of a slope; intervals hang together
 SLOPE_MAX: Final = 1.5  # what chance and some waiting make of 1
-RESPONSES: Final[Mapping[str, str]] = {"r_await_ms": "r_per_s", "w_await_ms": "w_per_s"}  # of what
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,15 +59,11 @@ def stretch_of(intervals: Sequence[Interval]) -> Stretch | None:
     mean = _stretch(known)
     if not known or mean < STRETCH_MIN:
         return None
-    lengths = [one.length_s for one in known if one.length_s]
-    size = max(1, round(PART_S / (sum(lengths) / len(lengths)))) if lengths else len(known)
-    parts = [known[at : at + size] for at in range(0, len(known), size)]
     names = dict.fromkeys(name for one in known for name in one.devices)
     powers = {(name, column): _power(known, name, column) for name in names for column in RESPONSES}
-    whole = [one for one in parts if 2 * len(one) >= size] or [known]
     return Stretch(
         mean=mean,
-        parts=tuple(_stretch(one) for one in whole),
+        parts=tuple(_stretch(one) for one in parts_of(known)),
         powers={key: power for key, power in powers.items() if power},
     )
 

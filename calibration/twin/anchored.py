@@ -21,16 +21,20 @@ often it came: 6 reads in a recording are 6 +- 2.4. Of what did not come once in
 second may come (exp(-3) = 0.05).
 
 Where an interval is wide, one of three parts makes it, each a standard deviation of the logarithm:
- - recording: the intervals of the recording scatter, few requests came, or the host gave now
-   more of its CPUs to others and now less (look/steal.py);
+ - recording: the intervals of the recording scatter, or parts of 15 s do, of which each is a mean
+   (Law, Simulation Modeling and Analysis, 2015, section 9.5: batch means), for intervals side by
+   side are alike; few requests came; the host gave now more of its CPUs to others and now less
+   (look/steal.py);
  - twin: members of the fit change differently, as the recording does not tell their parameters, or
    as each is a run of some seconds only;
  - change: what is trusted of a change (CHANGE).
 By hand: 0.05, 0.12 and 0.15 together are 0.20: an interval from 1 / 1.39 to 1.39 times the median.
+By hand: of two minutes the writes of the first took 0.07 ms, those of the second 0.21. The seconds
+say 0.14 to 0.5 / sqrt(120) = 5 %, eight parts to 0.53 / sqrt(8) = 19 %.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist, fmean, median, pstdev, stdev
 from typing import Final
@@ -40,8 +44,8 @@ import numpy as np
 from calibration.fit.space import generator
 from calibration.look import Look, steady
 from calibration.look.devices import queues_of
-from calibration.look.intervals import COUNTED
-from calibration.look.steal import RESPONSES, Stretch, stretch_of
+from calibration.look.intervals import COUNTED, RESPONSES, mean_row, parts_of
+from calibration.look.steal import Stretch, stretch_of
 from calibration.twin.answers import (
     ASLEEP,
     CPU_BUSY,
@@ -91,6 +95,7 @@ CHANGE: Final[Mapping[str, float]] = {
 CHANGE_OTHERS: Final = 0.1
 FULLEST: Final = 0.9999  # of the time: the hundredths that are printed
 LOAD_SHOWN: Final = 0.1  # tasks: of fewer no width is told
+PARTS_MIN: Final = 4  # of a recording: the scatter of fewer is chance
 SCATTER_MAX: Final = 1.0  # of a logarithm: beyond, a mean says its order of magnitude
 _COUNTS: Final[Mapping[str, str]] = {"r_": "r_per_s", "w_": "w_per_s", "f_": "f_per_s"}
 _RATES: Final = (".r_per_s", ".w_per_s", ".f_per_s")
@@ -192,8 +197,7 @@ def _beside(
         return Beside(stretches=[1.0] * DRAWS, powers={})
     parts = [found.parts[i % len(found.parts)] for i in chance.permutation(DRAWS)]
     powers = {CPU_BUSY: 1.0, RUNNING: 1.0}
-    replaced = any(one in DEVICES for one in (answer.question.what_if or "").split(JOINED))
-    queues = {} if replaced else dict(known.queues)
+    queues = {} if _is_replaced(answer.question) else dict(known.queues)
     for one in (one for one in seen.devices if one.name in queues):
         each = {x: one.row.get(x, 0.0) * one.row.get(rate, 0.0) for x, rate in RESPONSES.items()}
         own = {x: found.powers.get((one.name, x), 0.0) for x in RESPONSES}
@@ -212,22 +216,44 @@ def _tied(
     recorded = recorded_figures(seen)
     chance = generator(seed, "twin.anchored")
     beside = _beside(answer, seen, known, stretch, chance)
+    explained = _explained(stretch)
     names = dict.fromkeys(name for one in answer.runs for name in one)
     drawn: list[dict[str, float]] = [{} for _ in range(DRAWS)]
     widths = {}
     for name in names:
-        if name in (DONE, RUNNING, ASLEEP, IN_IO):
+        if name in (DONE, RUNNING, ASLEEP, IN_IO) or _is_of_another(name, answer):
             continue
         if name == LOAD_MEAN and seen.system.tasks is not None:
-            values, widths[name] = _load(answer, before, seen, known, beside, chance)
+            queues = _sampling_of_queues(seen, explained)
+            values, widths[name] = _load(answer, before, seen, known, beside, queues, chance)
         else:
             normal = _normals(chance)
             longer = beside.times(name)
-            values, widths[name] = _figure(name, answer, before, recorded, seen, normal, longer)
+            spreads = (0.0, 0.0)
+            if name in recorded:
+                spreads = _spreads(name, answer.question, seen, explained)
+            values, widths[name] = _figure(
+                name, answer, before, recorded, spreads, seen, normal, longer
+            )
         for run, value in zip(drawn, values, strict=True):
             run[name] = value
     waits = [answer.waits[i % len(answer.waits)] for i in range(DRAWS)] if answer.waits else ()
     return replace(answer, runs=drawn, waits=waits, widths=widths)
+
+
+def _is_replaced(question: Question) -> bool:
+    """Return whether the device is another one then."""
+    return any(one in DEVICES for one in (question.what_if or "").split(JOINED))
+
+
+def _is_of_another(name: str, answer: Answer) -> bool:
+    """Return whether a figure is how today's device answers what the twin does not ask of another.
+
+    Of a few reads that are no class the recorded time says nothing of an SSD in its place.
+    """
+    if answer.question is None or not name.endswith(tuple(RESPONSES)):
+        return False
+    return _is_replaced(answer.question) and not any(one.get(name) for one in answer.runs)
 
 
 def _figure(
@@ -235,15 +261,17 @@ def _figure(
     answer: Answer,
     before: Sequence[Figures],
     recorded: Mapping[str, float],
+    spreads: tuple[float, float],
     seen: Look,
     normal: Sequence[float],
     longer: Sequence[float],
 ) -> tuple[list[float], Widths]:
     """Return the draws of a figure: what was recorded, changed as each member changes.
 
-    `longer` is how much longer work takes in each draw for what the host gives to others.
+    `spreads` are those of the recording and of a change, `longer` is how much longer work takes in
+    each draw for what the host gives to others.
     """
-    sampling, trust = _spreads(name, answer.question, seen) if name in recorded else (0.0, 0.0)
+    sampling, trust = spreads
     spread = math.hypot(sampling, trust)
     values, changes = [], []
     for i in range(DRAWS):
@@ -291,9 +319,13 @@ def _load(
     seen: Look,
     known: Exactly,
     beside: Beside,
+    queues: float,
     chance: np.random.Generator,
 ) -> tuple[list[float], Widths]:
-    """Return the draws of the load average: who else is there, and the twin's own tasks then."""
+    """Return the draws of the load average: who else is there, and the twin's own tasks then.
+
+    `queues` is how surely the mean of all queues is known.
+    """
     told = seen.system.tasks
     assert told is not None
     error = error_of(told)
@@ -326,7 +358,7 @@ def _load(
         return values, Widths(recording=pstdev(values) / shown, twin=0.0, change=0.0)
     # What comes then has the chance that the queues have in as long a time.
     usual = median(others) + median(own)
-    scatter = _sampling_of_queues(seen) * median(waiting)
+    scatter = queues * median(waiting)
     # A relative error of the twin's own tasks then; of a change that is smaller, of that. But who
     # sleeps is as many as the queue says, and no better known than that.
     off = math.expm1(_trust(LOAD_MEAN, answer.question)) * min(median(own), abs(median(added)))
@@ -366,9 +398,11 @@ def _normals(chance: np.random.Generator) -> list[float]:
     return [_NORMAL.inv_cdf((i + 0.5) / DRAWS) for i in chance.permutation(DRAWS)]
 
 
-def _spreads(name: str, question: Question | None, seen: Look) -> tuple[float, float]:
+def _spreads(
+    name: str, question: Question | None, seen: Look, explained: Collection[str]
+) -> tuple[float, float]:
     """Return the standard deviations of a figure's logarithm: of the recording, of a change."""
-    sampling = _sampling(name, seen)
+    sampling = _sampling(name, seen, explained)
     if question is None:
         return sampling, 0.0
     # What comes then has as much chance as what was recorded.
@@ -381,19 +415,35 @@ def _trust(name: str, question: Question) -> float:
     return CHANGE.get(name.rpartition(".")[2], CHANGE_OTHERS) * doublings
 
 
-def _sampling_of_queues(seen: Look) -> float:
+def _sampling_of_queues(seen: Look, explained: Collection[str]) -> float:
     """Return how surely the mean of all queues is known, relative: now's and then's together."""
     queues = queues_of(seen.devices)
     total = sum(queues.values())
     if not total:
         return 0.0
     shares = {name: queue / total for name, queue in queues.items()}
-    parts = (_sampling(f"disk.{name}.{QUEUE}", seen) * one for name, one in shares.items())
+    parts = (
+        _sampling(f"disk.{name}.{QUEUE}", seen, explained) * one for name, one in shares.items()
+    )
     return math.hypot(*parts) * math.sqrt(2)
 
 
-def _sampling(name: str, seen: Look) -> float:
-    """Return how surely a mean was recorded, relative: its intervals scatter, or few came."""
+def _explained(stretch: Stretch | None) -> set[str]:
+    """Return the figures whose parts differ as the host gives its CPUs to others."""
+    if stretch is None:
+        return set()
+    return {
+        f"disk.{device}.{one}"
+        for device, column in stretch.powers
+        for one in (column, QUEUE, "util_pct")
+    }
+
+
+def _sampling(name: str, seen: Look, explained: Collection[str]) -> float:
+    """Return how surely a mean was recorded, relative: intervals or parts scatter, or few came.
+
+    Parts that differ for a reason which has draws of its own (`explained`) are not counted twice.
+    """
     kind, _dot, rest = name.partition(".")
     if kind != "disk":
         return 0.0
@@ -403,10 +453,21 @@ def _sampling(name: str, seen: Look) -> float:
     mean = fmean(values) if values else 0.0
     if len(values) < 2 or not mean:
         return 0.0
-    scatter = stdev(values) / mean / math.sqrt(len(values))
+    scatter = _error(values)
+    if name not in explained:
+        parts = parts_of([one for one in seen.used if device in one.devices])
+        means = [mean_row(one.devices[device] for one in part).get(column, 0.0) for part in parts]
+        if column in RESPONSES:
+            means = [one for one in means if one]  # of parts in which something was answered
+        scatter = max(scatter, _error(means) if len(means) >= PARTS_MIN else 0.0)
     came = sum(row.get(_COUNTS.get(column[:2], column), 0.0) for row in rows) * _length_s(seen)
     few = 1 / math.sqrt(came) if column.startswith(tuple(_COUNTS)) and came else 0.0
     return min(SCATTER_MAX, max(scatter, few))
+
+
+def _error(values: Sequence[float]) -> float:
+    """Return the standard error of a mean, relative."""
+    return stdev(values) / fmean(values) / math.sqrt(len(values))
 
 
 def _unseen(normal: float, seen: Look) -> float:

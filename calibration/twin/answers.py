@@ -21,7 +21,8 @@ from typing import Any, Final
 from calibration.look import Look, steady
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import VIRTUAL
-from calibration.look.steal import PART_S, stretch_of
+from calibration.look.intervals import PART_S
+from calibration.look.steal import stretch_of
 from calibration.twin.columns import figures_of
 from calibration.twin.demands import WRITE
 from calibration.twin.draft import Draft, LeftOpen
@@ -423,16 +424,9 @@ def _room(answer: Answer, question: Question, seen: Look) -> str:
 
 
 def _busy(answer: Answer, question: Question, seen: Look) -> dict[str, Summary]:
-    """Return how busy the CPUs are, and each device that then serves one request at a time, %.
-
-    Background work (nice) makes room.
-    """
+    """Return how busy the CPUs are, and each device that then serves one request at a time, %."""
     # Each is tied to its recorded value alone: together they may come to more than there is.
-    shares = [
-        min(100.0, run.get("cpu.user_pct", 0.0) + run.get("cpu.system_pct", 0.0))
-        for run in answer.runs
-    ]
-    found = {CPUS: summarise(shares, "%")}
+    found = {CPUS: summarise([min(100.0, _taken(run)) for run in answer.runs], "%")}
     parts = (question.what_if or "").split(JOINED)
     replaced = [device_of(DEVICES[part][0]) for part in parts if part in DEVICES]
     single = {one.name for one in seen.devices if serves_singly(one)}
@@ -440,6 +434,20 @@ def _busy(answer: Answer, question: Question, seen: Look) -> dict[str, Summary]:
         if replaced[-1] == HDD if replaced else name in single:
             found[name] = summary
     return found
+
+
+def _taken(figures: Figures) -> float:
+    """Return the share of the CPUs' time that work takes which makes no room for other, %.
+
+    Of what the host gave to others meanwhile it has its part: a virtual CPU that waits for the
+    host's runs nobody else.
+    """
+    own, niced = (
+        sum(figures.get(f"cpu.{one}_pct", 0.0) for one in names)
+        for names in (("user", "system"), ("nice",))
+    )
+    ran = own + niced
+    return figures.get(CPU_BUSY, ran) * own / ran if ran else 0.0
 
 
 def _utils(answer: Answer) -> dict[str, Summary]:
@@ -504,14 +512,16 @@ def outside_limits(asked: Iterable[Answer], draft: Draft) -> str:
 def limits_of(seen: Look) -> dict[str, float]:
     """Return at how many times the recorded load what serves one at a time is 90 % busy.
 
-    By the utilisation law, U = X D. Background work (nice) makes room. A device without an arm
-    serves several requests at a time, and is not among them.
+    By the utilisation law, U = X D. Background work (nice) makes room; what the host gives to
+    others does not. A device without an arm serves several requests at a time, and is not among
+    them.
     """
     found = {}
-    shares = seen.cpu.shares_pct
-    busy = (shares.get("user_pct", 0.0) + shares.get("system_pct", 0.0)) / 100
-    if busy:
-        found[CPUS] = FULL / busy
+    figures = {f"cpu.{name}": value for name, value in seen.cpu.shares_pct.items()}
+    if seen.cpu.busy is not None:
+        figures[CPU_BUSY] = 100 * seen.cpu.busy
+    if taken := _taken(figures):
+        found[CPUS] = FULL / (taken / 100)
     for one in seen.devices:
         if serves_singly(one) and one.util_pct:
             found[one.name] = FULL / (one.util_pct / 100)

@@ -12,6 +12,8 @@ from statistics import fmean
 from typing import cast
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from calibration.follow import keeping
 from calibration.follow.follower import DEVICE, FAIR, Event, Follower
@@ -26,12 +28,14 @@ from calibration.record_text import TextSample, text_of, text_samples
 from calibration.twin import verdict
 from calibration.twin.answers import ASLEEP, RUNNING
 from calibration.twin.columns import TRUST
-from calibration.twin.draft import Draft
+from calibration.twin.demands import SYNC, WRITE
+from calibration.twin.draft import process_name
 from calibration.twin.fitting import draw_draft
 from sim.units import parse_quantity
 from tests.calibration.followed import changed, series, slower
 from tests.calibration.recorded_twin import HOST
 from tests.calibration.test_twin_draft import old_row, seen_of, text
+from tests.calibration.test_twin_writes import checkpointed
 
 DOUBLES_S = 150
 NEAR = 0.15
@@ -499,7 +503,7 @@ def test_the_twins_load_has_those_whom_the_servers_load_average_has(
     monkeypatch.setattr(keeping, "look_at", lambda _minute: seen)
     monkeypatch.setattr(Kept, "_correct", lambda _self, _server: None)
     monkeypatch.setattr(Kept, "_run", lambda _self: {RUNNING: 0.1, ASLEEP: 2.0})
-    kept = Kept(place=Path("twin.toml"), draft=cast("Draft", None), fit=None, text="")
+    kept = Kept(place=Path("twin.toml"), draft=draw_draft(seen, 1), fit=None, text="")
     assert kept.renew(cast("Minute", None)).load == pytest.approx(load, rel=0.02)
 
 
@@ -526,3 +530,43 @@ def test_the_service_of_what_serves_one_at_a_time_is_known_by_how_busy_it_is(
     )
     now = kept.values[f"machine.disk.{device}.read"]
     assert now / before == pytest.approx(times, rel=0.01)
+
+
+@given(
+    flushes=st.floats(0.2, 5),
+    left=st.floats(0.2, 5),
+    fitted=st.floats(0.5, 2),
+    misread=st.floats(0.5, 1.2),
+)
+@settings(max_examples=30, deadline=None)
+def test_who_waits_is_followed_by_flushes_and_what_was_let_go_by_the_writes_they_leave(
+    flushes: float, left: float, fitted: float, misread: float
+) -> None:
+    """100 fsyncs/s of three writes and 60 writes/s let go; then so many times as much of each.
+
+    Nothing is changed where both show the same, whatever writes a flush has in the twin.
+    """
+    found, draft = checkpointed(100, 3, 20)
+    assert set(found) == {SYNC, WRITE}
+
+    def shown(fsyncs_per_s: float, let_go_per_s: float, each: float = 3) -> dict[str, float]:
+        return {
+            "disk.sda.f_per_s": fsyncs_per_s,
+            "disk.sda.w_per_s": each * fsyncs_per_s + let_go_per_s,
+            "disk.sda.w_await_ms": 1.0,
+        }
+
+    def after(twin: dict[str, float], server: dict[str, float]) -> list[float]:
+        kept = Kept(place=Path("twin.toml"), draft=draft, fit=None, text=draft.sheet.text(""))
+        kept.figures = twin
+        kept._correct(server)
+        rates = [("process", process_name("sda", kind), "rate") for kind in (SYNC, WRITE)]
+        before = [parse_quantity(kept.value(path), "rate_per_s") for path in rates]
+        now = [kept.values[".".join(path)] for path in rates]
+        return [one / first for one, first in zip(now, before, strict=True)]
+
+    twin = shown(100 * fitted, 60)
+    server = shown(100 * fitted * flushes, 60 * left)
+    assert after(twin, server) == pytest.approx([flushes, left], rel=1e-3)
+    odd = shown(100, 60, 3 * misread)
+    assert after(odd, odd) == pytest.approx([1, 1])

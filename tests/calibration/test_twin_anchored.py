@@ -62,6 +62,49 @@ def test_an_interval_of_twice_the_load_is_within_a_factor_of_two() -> None:
         assert one.lo < median < one.hi < 2 * one.lo, name
 
 
+@pytest.mark.parametrize(
+    ("what_if", "is_told"), [("nvme", False), ("half_cpus", True), (None, True)]
+)
+def test_of_a_device_in_its_place_only_what_was_simulated_is_told(
+    what_if: str | None, *, is_told: bool
+) -> None:
+    """A few reads are no class: what they take of today's disk, they do not take of an NVMe."""
+    question = Question(name="other", words="other", load=1.0, what_if=what_if)
+    answers = Answers(
+        today=Answer(question=None, runs=[{READS: 0.0, AWAIT: 0.0, UTIL: 60.0}] * 8),
+        asked=[Answer(question=question, runs=[{READS: 0.0, AWAIT: 0.0, UTIL: 1.0}] * 8)],
+    )
+    found = anchored(answers, SEEN, 1)
+    assert found.today.summary(AWAIT).median == pytest.approx(2, rel=0.01)
+    assert (AWAIT in found.asked[0].metrics) == is_told
+
+
+def reads_in_turn(slow_s: int) -> Look:
+    """Return 120 s of reads that take 2 ms on average, 1 and 3 ms in turn, so many seconds each."""
+    one = SEEN.used[0]
+    rows = [
+        {**one.devices["sda"], "r_await_ms": 1.0 if second // slow_s % 2 else 3.0}
+        for second in range(120)
+    ]
+    used = tuple(replace(one, length_s=1.0, devices={"sda": row}) for row in rows)
+    return replace(SEEN, used=used)
+
+
+def test_seconds_that_are_alike_know_a_mean_less_well_than_seconds_by_chance() -> None:
+    """By hand, of 2 ms with s = 1: seconds in turn know it to 0.5 / sqrt(120) = 4.6 %.
+
+    Two minutes of which each is alike are eight parts: 0.53 / sqrt(8) = 19 %.
+    """
+    known = {
+        slow_s: asked({READS: 100, AWAIT: 2}, {READS: 100, AWAIT: 2}, seen=reads_in_turn(slow_s))
+        .today.widths[AWAIT]
+        .recording
+        for slow_s in (1, 60)
+    }
+    assert known[1] == pytest.approx(0.046, rel=0.02)
+    assert known[60] == pytest.approx(0.189, rel=0.02)
+
+
 def test_the_change_is_from_today_in_the_same_way() -> None:
     """Every second member is programs that wait: half of their load is asked of requests alone."""
     question = Question(name="load", words="half the load", load=0.5)

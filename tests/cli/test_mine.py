@@ -277,12 +277,13 @@ def test_a_limit_that_is_set_on_a_virtual_disk_from_outside_is_in_no_recording(
 
 
 def test_what_is_full_today_is_called_so(seen: Look, draft: Draft) -> None:
-    cpu = replace(seen.cpu, shares_pct={"user_pct": 80.0, "system_pct": 8.0})
+    cpu = replace(seen.cpu, shares_pct={"user_pct": 80.0, "system_pct": 8.0}, busy=0.88)
     today = answered(question=None, runs=[asked_for(100)])
     then = answered(question=read_question("load=2", draft), runs=[asked_for(200)])
     said = sentence(then, today, replace(seen, cpu=cpu), draft)
     assert " All of it is served. The CPUs are full today. " in said
-    cpu = replace(seen.cpu, shares_pct={"user_pct": 30.0, "system_pct": 15.0, "nice_pct": 55.0})
+    shares = {"user_pct": 30.0, "system_pct": 15.0, "nice_pct": 55.0}
+    cpu = replace(seen.cpu, shares_pct=shares, busy=1.0)
     beside = replace(seen, cpu=cpu, devices=())
     said = sentence(then, today, beside, draft)
     assert "first, at 2 times today's load, if niced programs make room. Whether" in said
@@ -388,6 +389,23 @@ def test_the_cpus_are_full_when_the_utilisation_law_says(seen: Look) -> None:
     limits = limits_of(seen)
     assert limits["the CPUs"] == pytest.approx(90 / (shares["user_pct"] + shares["system_pct"]))
     assert "sda" not in limits  # it serves two at a time
+
+
+@pytest.mark.parametrize(
+    ("user_pct", "nice_pct", "stolen_pct", "times"),
+    [
+        (2, 0, 0, 30),
+        (2, 0, 3, 15),  # half of the time in which there was work
+        (2, 3, 6, 15),  # niced work makes room, and has its part of what was stolen
+    ],
+)
+def test_what_is_stolen_fills_the_cpus_sooner(
+    seen: Look, user_pct: float, nice_pct: float, stolen_pct: float, times: float
+) -> None:
+    """By hand: 90 / (user + system + their part of the steal)."""
+    shares = {"user_pct": user_pct, "nice_pct": nice_pct, "system_pct": 1, "steal_pct": stolen_pct}
+    cpu = replace(seen.cpu, shares_pct=shares, busy=sum(shares.values()) / 100)
+    assert limits_of(replace(seen, cpu=cpu))["the CPUs"] == pytest.approx(times)
 
 
 @pytest.mark.parametrize(
