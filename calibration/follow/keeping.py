@@ -20,7 +20,6 @@ from calibration.dataset import Source
 from calibration.fit.budget import SIMULATIONS_MIN
 from calibration.follow.jobs import Minute, NoTwin, Standing, Told
 from calibration.look import Look, look, steady
-from calibration.look.devices import DeviceLook
 from calibration.look.summary import NothingToLookAt
 from calibration.readers import read_text
 from calibration.twin.anchored import ask, recorded_figures
@@ -38,7 +37,7 @@ from calibration.twin.draft import ASKED_INTERVAL, BOUNDS, Draft, process_name
 from calibration.twin.fitting import draw_drafts, ensemble_text, fit_best
 from calibration.twin.load_average import share_seen
 from calibration.twin.questions import QuestionError, read_question
-from calibration.twin.server import disk_section, serves_singly
+from calibration.twin.server import disk_section
 from calibration.twin.sheet import dotted
 from sim.scenario.fitted import Fit, read_fit
 from sim.study.executors import HERE
@@ -65,6 +64,7 @@ SERVICE: Final[Mapping[str, tuple[str, int]]] = {
     "read_rate": ("r", -1),
     "write_rate": ("w", -1),
 }
+FLUSH: Final = "flush"  # key of a flush's time
 DIMENSIONS: Final[Mapping[str, str]] = {
     "rate": "rate_per_s",
     "concurrency": "count",
@@ -74,6 +74,7 @@ DIMENSIONS: Final[Mapping[str, str]] = {
     "write": "time_ns",
     "read_rate": "bytes_per_s",
     "write_rate": "bytes_per_s",
+    FLUSH: "time_ns",
 }
 _UNITS: Final = {"rate_per_s": "/s", "bytes_per_s": "B/s", "time_ns": "ns"}
 
@@ -178,7 +179,7 @@ class Kept:
                 self._demand(section, server, asked[one.kind], f"disk.{load.name}.{letter}")
         if all(self._is_near(load, server) for load in self.draft.loads):
             for load in self.draft.loads:
-                self._service(load.device, server)
+                self._service(load, server)
         self._cpu_times(server)
 
     def _asked(self, load: Load, server: Figures) -> dict[str, float]:
@@ -241,21 +242,27 @@ class Kept:
         else:
             self._multiply((*section, "rate"), rate, STEP_MAX)
 
-    def _service(self, device: DeviceLook, server: Figures) -> None:
+    def _service(self, load: Load, server: Figures) -> None:
         """Correct a device's service times by half of Newton's step.
 
         Of one that serves one request at a time S = U / X tells them as well as what requests take
         in all: the mean of both is corrected by, so that neither is far off where the twin's
-        requests come more together than the server's.
+        requests come more together than the server's. A disk that answers writes from its cache is
+        kept busy by its flushes.
         """
+        device = load.device
         name = f"disk.{device.name}"
         util = min(server.get(f"{name}.util_pct", 0.0), 100.0) / 100
         gain = max(GAIN_MIN, DAMPING * (1 - util))
         busy = _ratio(server, self.figures, f"{name}.util_pct")
-        for key, (letter, power) in SERVICE.items():
-            off = _ratio(server, self.figures, f"{name}.{letter}_await_ms")
-            if serves_singly(device):
-                off = math.sqrt(off * busy)
+        offs = {x: _ratio(server, self.figures, f"{name}.{x}_await_ms") for x in ("r", "w")}
+        if device.serves_singly:
+            offs = {x: math.sqrt(off * busy) for x, off in offs.items()}
+        corrected = [(key, offs[x], power) for key, (x, power) in SERVICE.items()]
+        if load.answers_from_cache:
+            corrected = [one for one in corrected if not one[0].startswith("write")]
+            corrected.append((FLUSH, busy, 1))
+        for key, off, power in corrected:
             ratio = min(SERVICE_STEP_MAX, max(1 / SERVICE_STEP_MAX, off**gain))
             self._multiply((*disk_section(device.name), key), ratio**power, SERVICE_STEP_MAX)
 

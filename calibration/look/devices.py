@@ -69,6 +69,11 @@ class DeviceLook:
         return busy_pct(self.row, self.guess)
 
     @property
+    def serves_singly(self) -> bool:
+        """Whether it is as slow as one with an arm, which serves one request at a time."""
+        return self.guess.startswith("disk")
+
+    @property
     def entered_per_s(self) -> float:
         """Return the requests that entered its queue per second, before merging."""
         return self.rate_per_s + self.merges_per_s

@@ -28,7 +28,6 @@ from calibration.twin.demands import WRITE
 from calibration.twin.draft import Draft, LeftOpen
 from calibration.twin.load_average import tasks_of_run
 from calibration.twin.questions import MACHINE_CPUS, Question, multiple
-from calibration.twin.server import serves_singly
 from calibration.twin.what_ifs import DEVICES, OF_CPUS, device_of
 from sim.observation import Observation, percentile, rate_within
 from sim.report.tables import Column, Table, figure
@@ -429,7 +428,7 @@ def _busy(answer: Answer, question: Question, seen: Look) -> dict[str, Summary]:
     found = {CPUS: summarise([min(100.0, _taken(run)) for run in answer.runs], "%")}
     parts = (question.what_if or "").split(JOINED)
     replaced = [device_of(DEVICES[part][0]) for part in parts if part in DEVICES]
-    single = {one.name for one in seen.devices if serves_singly(one)}
+    single = {one.name for one in seen.devices if one.serves_singly}
     for name, summary in _utils(answer).items():
         if replaced[-1] == HDD if replaced else name in single:
             found[name] = summary
@@ -523,7 +522,7 @@ def limits_of(seen: Look) -> dict[str, float]:
     if taken := _taken(figures):
         found[CPUS] = FULL / (taken / 100)
     for one in seen.devices:
-        if serves_singly(one) and one.util_pct:
+        if one.serves_singly and one.util_pct:
             found[one.name] = FULL / (one.util_pct / 100)
     return found
 

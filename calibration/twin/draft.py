@@ -30,7 +30,7 @@ from calibration.twin.demands import (
     Load,
     write_service_ms,
 )
-from calibration.twin.server import RECORDED, Server, disk_section, serves_singly, turns
+from calibration.twin.server import RECORDED, Server, disk_section, turns
 from calibration.twin.sheet import Sheet, dotted
 from sim.drivers.hdd import HddParams
 from sim.drivers.multiserver import MultiserverParams
@@ -56,6 +56,7 @@ FILES_EACH: Final = 8
 OWN_LOGS: Final = "assumed: one log, or one of each of several programs"
 LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles/ssd-sata.toml
 LATENCY_MIN_NS: Final = 10_000  # of any device
+CACHE_WAITS: Final = 16.0  # times what a drive's cache takes: a write waits for others' flushes
 FLUSH_WAITS: Final = 64.0  # times what a flush itself takes, at most: as many requests before it
 HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
 # What serves a virtual disk is a thread of a host, that sleeps when nothing is asked, and whose
@@ -422,7 +423,7 @@ def _device(draft: Draft, load: Load) -> None:
         return
     if load.has_bursts:
         _one_path(draft, load, section)
-    elif serves_singly(load.device):
+    elif load.device.serves_singly:
         _one_server(draft, load, section)
     else:
         servers = max(SERVERS_ASSUMED, *(round(one.together) for one in load.classes), 1)
@@ -462,9 +463,11 @@ def _flush(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         draft.sheet.put(section, "flush", text, f"{RECORDED}: f_await")
         return
     why = f"{ESTIMATE}: f_await at most, in which a flush waits for what came before it"
-    first_ns = max(1000, time_ns // round(FLUSH_WAITS))
-    draft.sheet.put(section, "flush", format_quantity(first_ns, "time_ns"), why)
-    if time_ns > WIDTH_MIN * first_ns:
+    is_cached = load.answers_from_cache
+    first_ns = max(1000, round(time_ns / (WIDTH_MIN if is_cached else FLUSH_WAITS)))
+    likeliest_ns = time_ns if is_cached else first_ns
+    draft.sheet.put(section, "flush", format_quantity(likeliest_ns, "time_ns"), why)
+    if time_ns >= WIDTH_MIN * first_ns:
         draft.prior_between(dotted(*section, "flush"), "time_ns", first_ns, time_ns, why)
 
 
@@ -479,6 +482,9 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     service_ns = max(LATENCY_MIN_NS, round((load.device.service_ms or 0.0) * MS))
     gained = max(1.0, load.device.row.get("aqu_sz", 1.0)) ** GAIN[1]
     for word, direction in (("read", load.reads), ("write", load.writes)):
+        if word == "write" and load.answers_from_cache:
+            _cached_writes(draft, load, section)
+            continue
         law = f"{ESTIMATE}: S = util / X"
         put(section, word, format_quantity(service_ns, "time_ns"), law)
         put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
@@ -488,14 +494,28 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     _turning(draft, load, section)
 
 
+def _cached_writes(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
+    """Answer writes from the disk's cache: at most in what they take beside their own flushes."""
+    law = f"{ESTIMATE}: (X R - F f) / X at most: it answers from its cache, and a flush writes that"
+    most_ns = max(2 * LATENCY_MIN_NS, round(load.write_ms * MS))
+    path = dotted(*section, "write")
+    draft.sheet.put(section, "write", format_quantity(round(most_ns / 2), "time_ns"), law)
+    draft.sheet.put(section, "write_rate", "0 B/s", "assumed: latency alone, transfer included")
+    draft.prior_between(path, "time_ns", max(LATENCY_MIN_NS, most_ns / CACHE_WAITS), most_ns, law)
+    draft.notes.append(
+        f"{load.name}: it answers writes from its cache, and a flush takes as long as writing that"
+        " does; a cache that is full, of writes that nobody flushes, is not modelled"
+    )
+
+
 def _turning(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     """Fit how long a turn takes, if syncs go on where the last request ended.
 
     Of one load it hardly differs from the other requests' time. But with half the load, or twice
     of it, more of them go on so, or fewer. A drive that answers from its cache turns behind it.
     """
-    is_cached = (load.writes.await_ms or 0.0) < CACHED * (load.device.service_ms or 0.0)
-    if is_cached or not any(one.kind == SYNC for one in load.classes):
+    is_soon = (load.writes.await_ms or 0.0) < CACHED * (load.device.service_ms or 0.0)
+    if is_soon or load.answers_from_cache or not any(one.kind == SYNC for one in load.classes):
         return
     middle_ns = round(math.sqrt(TURN_NS[0] * TURN_NS[1]))
     draft.sheet.put(section, "turn", format_quantity(middle_ns, "time_ns"), TURN)
@@ -510,11 +530,11 @@ def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     What a read takes is hidden behind them: a share `util` of the reads finds a burst under way.
     """
     draft.sheet.put(section, "servers", 1, f"{ESTIMATE}: requests of a burst wait for each other")
-    if load.device.guess != "unknown" and not serves_singly(load.device):
+    if load.device.guess != "unknown" and not load.device.serves_singly:
         path = dotted(*section, "servers")
         why = "assumed: from one to as many as a device without an arm may have"
         draft.prior_between(path, "count", 1, BURST_SERVERS, why)
-    elif serves_singly(load.device):
+    elif load.device.serves_singly:
         _turning(draft, load, section)
     if load.writes.is_large:
         service_ms = write_service_ms(load.writes, load.reads, load.device)

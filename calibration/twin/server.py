@@ -153,12 +153,7 @@ def turns(device: DeviceLook) -> bool:
     What a virtual device lies on is not known, whose arm it is, or who else moves it: that is a
     station with the times that were measured.
     """
-    return serves_singly(device) and not device.name.startswith(VIRTUAL)
-
-
-def serves_singly(device: DeviceLook) -> bool:
-    """Whether a device is as slow as one with an arm, which serves one request at a time."""
-    return device.guess.startswith("disk")
+    return device.serves_singly and not device.name.startswith(VIRTUAL)
 
 
 def profile_of(guess: str) -> str:
@@ -247,7 +242,7 @@ def _disk(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -
         _write_cache(sheet, device, server)
     else:
         sheet.put(section, "device", SERVERS, f"{RECORDED}: {why}")
-        servers = "one server" if serves_singly(device) else "parallel servers"
+        servers = "one server" if device.serves_singly else "parallel servers"
         server.notes.append(
             f"{device.name}: {device.guess}: modelled as {servers} with fitted latencies"
         )

@@ -34,8 +34,8 @@ from calibration.twin.fitting import draw_draft
 from sim.units import parse_quantity
 from tests.calibration.followed import changed, series, slower
 from tests.calibration.recorded_twin import HOST
-from tests.calibration.test_twin_draft import old_row, seen_of, text
-from tests.calibration.test_twin_writes import checkpointed
+from tests.calibration.test_twin_draft import NEW, old_row, seen_of, text
+from tests.calibration.test_twin_writes import checkpointed, row
 
 DOUBLES_S = 150
 NEAR = 0.15
@@ -570,3 +570,20 @@ def test_who_waits_is_followed_by_flushes_and_what_was_let_go_by_the_writes_they
     assert after(twin, server) == pytest.approx([flushes, left], rel=1e-3)
     odd = shown(100, 60, 3 * misread)
     assert after(odd, odd) == pytest.approx([1, 1])
+
+
+def test_of_a_disk_that_answers_from_its_cache_the_flushes_time_is_corrected() -> None:
+    """By hand: the server is 15.7 % busy with as much, the twin 10.9 %: half of Newton's step."""
+    printed = row(w=49.8, size_kib=4, flushes=25, w_await=3.6, util=15.7).replace(
+        " 1.00 ", " 6.00 "
+    )
+    printed = printed.replace("sda", "vdb")  # whose arm no data sheet has
+    draft = draw_draft(seen_of(text(printed, heading=NEW, kernel="6.18.0", reports=20)), 1)
+    kept = Kept(place=Path("twin.toml"), draft=draft, fit=None, text=draft.sheet.text(""))
+    same = {"w_per_s": 49.8, "f_per_s": 25.0, "w_await_ms": 3.6}
+    named = {f"disk.vdb.{name}": value for name, value in same.items()}
+    kept.figures = named | {"disk.vdb.util_pct": 15.7 / 1.44}
+    kept._correct(named | {"disk.vdb.util_pct": 15.7})
+    now = kept.values["machine.disk.vdb.flush"]
+    assert now / 6e6 == pytest.approx(1.44 ** (0.5 * (1 - 0.157)), rel=0.01)
+    assert "machine.disk.vdb.write" not in kept.values

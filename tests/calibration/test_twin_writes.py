@@ -758,3 +758,50 @@ def test_small_reads_beside_a_burst_do_not_shorten_the_time_of_its_writes(
         f" {w * await_ms / 1000:.2f} {w * service_ms / 10:.2f}\n"
     )
     assert classes(device)[WRITE].at_once == pytest.approx(n, rel=0.15)
+
+
+def shown(columns: dict[str, float]) -> str:
+    """Return columns of a disk as a row of sysstat 12."""
+    kib = columns["wareq_bytes"] / KIB
+    w, f = columns["w_per_s"], columns["f_per_s"]
+    return (
+        f"vdb 0.00 0.00 0.00 0.00 0.00 0.00 {w:.2f} {w * kib:.2f} {columns['wrqm_per_s']:.2f} 0.00"
+        f" {columns['w_await_ms']:.2f} {kib:.2f} 0.00 0.00 0.00 0.00 0.00 0.00 {f:.2f}"
+        f" {columns['f_await_ms']:.2f} {columns['aqu_sz']:.2f} {columns['util_pct']:.2f}\n"
+    )
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_a_disk_that_answers_from_its_cache_is_told_by_what_flushes_take(
+    *, is_cached: bool
+) -> None:
+    """An arm of 7200 rpm with its cache, and without: what a sync takes is the platter's time."""
+    device = f'profile = "sata-7200"\nwrite_cache = {str(is_cached).lower()}\n'
+    begin, end = LOGS.index("device ="), LOGS.index('[machine.mount."/"]')
+    server = LOGS.format(files=4, rate=24).replace(LOGS[begin:end], device)
+    result = simulate(load_text(server, Path("logs.toml")), 1)
+    [disk] = compute_iostat(result.samples[30], result.samples[-1]).devices
+    columns = device_columns(disk)
+    recorded = text(shown(columns), heading=NEW, kernel="6.18.0")
+    [load] = loads_of(seen_of(recorded))
+    assert load.answers_from_cache is is_cached
+    draft = draft_of(recorded)
+    section = draft.sheet.sections["machine", "disk", "vdb"]
+    write_ms, flush_ms = (
+        parse_quantity(section[key].value, "time_ns") / 1e6 if key in section else 0.0
+        for key in ("write", "flush")
+    )
+    assert (write_ms < 0.5 < 5 < flush_ms) if is_cached else (flush_ms == 0 and write_ms > 3)
+    assert "turn" not in section or not is_cached  # a flush waits for the platter, not a write
+    assert ("answers writes from its cache" in notes_of(draft)) is is_cached
+    load_text(draft.sheet.text(""), Path("twin.toml"))
+
+
+def test_by_hand_what_writes_take_beside_their_flushes() -> None:
+    """The opening text's: 49.8 writes/s of 3.6 ms with 25 flushes/s of 6.0 ms leave 0.6 ms."""
+    printed = row(w=49.8, size_kib=4, flushes=25, w_await=3.6, util=15.7)
+    [load] = loads_of(seen_of(text(printed.replace(" 1.00 ", " 6.00 ", 1), heading=NEW)))
+    assert load.write_ms == pytest.approx(0.6, rel=0.05)
+    assert load.answers_from_cache and load.flushes_wait
+    [through] = loads_of(seen_of(text(row(w=32, size_kib=4, flushes=16, w_await=6.2), heading=NEW)))
+    assert not through.answers_from_cache
