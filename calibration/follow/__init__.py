@@ -21,20 +21,23 @@ what the two showed. Rates follow at once, for what a device is asked for is cou
     rate' = rate X / X'              X requests a second of the server, X' those of the twin
     customers' = customers X R / X' R'                     of a full device, by Little's law
 Writes that nobody waits for are let go by the flusher when it likes. Beside them the flushes tell
-what was waited for: F and F' a second, as the file system of both makes them. Of the twin's X'
-writes, B' are those that it has let go, so that
-    rate' = rate F / F'   of who waits,     let go' = let go (X - (X' - B') F / F') / B'.
-By hand: a database at 50 commits a second, of two writes and a flush, and 20 pages a second let go:
-X = 120. With twice the commits and pages as before X = 220, and F / F' = 2: who waits is doubled,
-and (220 - 100 x 2) / 20 = 1. By X / X' both had been taken 1.83 times.
+what was waited for: F and F' a second, as the file system of both makes them. With a writes for
+each flush (from the minute that the twin was drawn from) the others are X - a F, so that
+    rate' = rate F / F'   of who waits,     let go' = let go (X - a F) / (X' - a F').
+By hand: a database at 50 commits a second, of two writes and a flush (a = 2), and 80 pages a second
+let go: X = 180. With twice the commits and pages as before X = 280, and F / F' = 2: who waits is
+doubled, and (280 - 200) / (180 - 100) = 1. By X / X' both had been taken 1.56 times.
+The twin's own a' may differ. An error of what is let go becomes (a' - a) F / (X - a F) of itself in
+a step; what is less than a quarter of the writes is not told so. Nor is it where so many fsyncs
+share a commit that a flush is of more of them at another load, or where flushes are few.
 Service times S are not counted: R = S / (1 - U) has the waiting in it, and U follows from S. So
     d ln R / d ln S = 1 / (1 - U),        S' = S (R / R')^g,      g = (1 - U) / 2
 is half of Newton's step. It is damped, since both R and R' have chance in them: with a gain of 1/2
 a value that does not change is known to g / (2 - g) = 1/3 of the variance of a single minute, and a
 slow change is halved every minute. By hand: U = 50 %, the twin's disk answers in 2.0 ms and the
 server's in 3.0: g = 0.25, S' = 1.11 S, R' = S' / (1 - 0.55) = 1.23 of what it was: 2.46 ms. Half
-of the way is done. A disk that answers writes from its cache is busy with its flushes: of these the
-time follows U in the same way.
+of the way is done. A disk that answers writes from its cache is busy with its flushes. Of these
+U = F S, so that half of the step is S' = S (U / U')^0.5; if it has reads, they have a part of U.
 
 Alarm. Every figure is followed by its logarithm: a device's reads, writes and flushes a second, and
 the CPUs' busy time, against the demand that the twin has; response times and %util against what the

@@ -32,7 +32,8 @@ from calibration.twin.answers import (
     waited_for,
 )
 from calibration.twin.columns import columns_of_run
-from calibration.twin.demands import READ, SYNC, Load, NothingToTwin
+from calibration.twin.commits import beside, commit_s
+from calibration.twin.demands import LOG_IDLE, READ, SYNC, Load, NothingToTwin
 from calibration.twin.draft import ASKED_INTERVAL, BOUNDS, Draft, process_name
 from calibration.twin.fitting import draw_drafts, ensemble_text, fit_best
 from calibration.twin.load_average import share_seen
@@ -48,6 +49,7 @@ from sim.units import UnitError, parse_quantity
 
 NEAR: Final = 0.1  # of the server's load
 STEP_MAX: Final = 8.0  # of a value, at once
+REST_STEP_MAX: Final = 3.0  # of writes that are a difference of others
 SERVICE_STEP_MAX: Final = 2.0
 DAMPING: Final = 0.5  # of Newton's step
 GAIN_MIN: Final = 0.05
@@ -64,6 +66,7 @@ SERVICE: Final[Mapping[str, tuple[str, int]]] = {
     "read_rate": ("r", -1),
     "write_rate": ("w", -1),
 }
+FLUSHES_MIN: Final = 10.0  # a second, two of a commit: a minute's are known to 6 %
 FLUSH: Final = "flush"  # key of a flush's time
 DIMENSIONS: Final[Mapping[str, str]] = {
     "rate": "rate_per_s",
@@ -190,33 +193,38 @@ class Kept:
         name = f"disk.{load.name}"
         ratios = {x: _ratio(server, self.figures, f"{name}.{x}_per_s") for x in "rwf"}
         asked = {one.kind: ratios["r" if one.kind == READ else "w"] for one in load.classes}
-        each = self._writes_a_flush(load, server)
-        if each is not None:
-            left, of_twin = (
-                one[f"{name}.w_per_s"] - each * one[f"{name}.f_per_s"]
-                for one in (server, self.figures)
-            )
-            rest = left / of_twin if min(left, of_twin) > RATE_MIN else 1.0
-            asked = {kind: rest if kind in _beside(load) else asked[kind] for kind in asked}
+        rest = self._rest(load, server)
+        if rest is not None:
+            asked = {kind: rest if kind != READ else ratio for kind, ratio in asked.items()}
             asked[SYNC] = ratios["f"]
         return asked
 
-    def _writes_a_flush(self, load: Load, server: Figures) -> float | None:
-        """Return the writes of who waits for each flush; None where flushes tell nothing more."""
+    def _rest(self, load: Load, server: Figures) -> float | None:
+        """Return how many times as many writes nobody waits for; None where flushes do not tell.
+
+        They do if a minute has enough of them, if each is of as many fsyncs at another load, and if
+        what they leave of the writes is more than the error of that.
+        """
         synced = next((one for one in load.classes if one.kind == SYNC), None)
-        flushes = f"disk.{load.name}.f_per_s"
-        rates = [one.get(flushes, 0.0) for one in (server, self.figures)]
         recorded = load.device.row.get("f_per_s", 0.0)
-        if synced is None or synced.promise is None or not _beside(load):
+        if synced is None or synced.promise is None or not self._flushes_alike(load.name):
             return None
-        if min(*rates, recorded) <= RATE_MIN or not self._flushes_alike(load.name):
+        promise, name = synced.promise, f"disk.{load.name}"
+        commits = recorded / promise.flushes
+        if promise.is_shared and commits * commit_s(load.device.row) >= LOG_IDLE:
             return None
-        return synced.rate_per_s / recorded + synced.promise.requests / synced.promise.flushes
+        both = (server, self.figures)
+        if min(recorded, *(one.get(f"{name}.f_per_s", 0.0) for one in both)) < FLUSHES_MIN:
+            return None
+        each = synced.rate_per_s / recorded + promise.requests / promise.flushes
+        left, of_twin = (one[f"{name}.w_per_s"] - each * one[f"{name}.f_per_s"] for one in both)
+        if not beside(server[f"{name}.w_per_s"], server[f"{name}.w_per_s"] - left):
+            return None
+        return left / max(of_twin, left / REST_STEP_MAX)
 
     def _is_near(self, load: Load, server: Figures) -> bool:
         """Return whether the twin has run at the server's load."""
-        counted = "rw" if self._writes_a_flush(load, server) is None else "rwf"
-        ratios = [_ratio(server, self.figures, f"disk.{load.name}.{x}_per_s") for x in counted]
+        ratios = (_ratio(server, self.figures, f"disk.{load.name}.{x}_per_s") for x in "rw")
         return all(abs(one - 1) <= NEAR for one in ratios)
 
     def _flushes_alike(self, device: str) -> bool:
@@ -248,23 +256,23 @@ class Kept:
         Of one that serves one request at a time S = U / X tells them as well as what requests take
         in all: the mean of both is corrected by, so that neither is far off where the twin's
         requests come more together than the server's. A disk that answers writes from its cache is
-        kept busy by its flushes.
+        kept busy by its flushes, as long as U says; what it takes for a write alone stays.
         """
         device = load.device
         name = f"disk.{device.name}"
         util = min(server.get(f"{name}.util_pct", 0.0), 100.0) / 100
         gain = max(GAIN_MIN, DAMPING * (1 - util))
         busy = _ratio(server, self.figures, f"{name}.util_pct")
-        offs = {x: _ratio(server, self.figures, f"{name}.{x}_await_ms") for x in ("r", "w")}
-        if device.serves_singly:
-            offs = {x: math.sqrt(off * busy) for x, off in offs.items()}
-        corrected = [(key, offs[x], power) for key, (x, power) in SERVICE.items()]
+        steps = {}
+        for key, (letter, power) in SERVICE.items():
+            off = _ratio(server, self.figures, f"{name}.{letter}_await_ms")
+            if device.serves_singly:
+                off = math.sqrt(off * busy)
+            steps[key] = off ** (gain * power)
         if load.answers_from_cache:
-            corrected = [one for one in corrected if not one[0].startswith("write")]
-            corrected.append((FLUSH, busy, 1))
-        for key, off, power in corrected:
-            ratio = min(SERVICE_STEP_MAX, max(1 / SERVICE_STEP_MAX, off**gain))
-            self._multiply((*disk_section(device.name), key), ratio**power, SERVICE_STEP_MAX)
+            steps |= {"write": 1.0, "write_rate": 1.0, FLUSH: busy**DAMPING}
+        for key, step in steps.items():
+            self._multiply((*disk_section(device.name), key), step, SERVICE_STEP_MAX)
 
     def _cpu_times(self, server: Figures) -> None:
         """Correct the CPU time of a transaction: busy time by requests, of both."""
@@ -386,11 +394,6 @@ def given(
         values=dict(values),
         rest=rest,
     )
-
-
-def _beside(load: Load) -> list[str]:
-    """Return the kinds of a device's writes that are no fsyncs."""
-    return [one.kind for one in load.classes if one.kind not in (READ, SYNC)]
 
 
 def _fit_of(place: Path, fit_text: str | None) -> Fit:

@@ -36,9 +36,9 @@ def brief(seen: Look) -> list[str]:
         *_devices(seen.devices),
         *_memory(seen),
         f"Short of: {seen.verdict.sentence}",
-        *_changed(seen),
         *_doubts(seen),
         *_stolen(seen),
+        *_changed(seen),
     ][:LINES_MAX]
 
 

@@ -11,8 +11,9 @@ parts of a half, so that two halves of one load differ by d = s sqrt(2 / n), and
 c / d standard errors by Student's t. Parts are used, and not the intervals themselves, for seconds
 that lie side by side are alike: a flusher's or a checkpoint's last several.
 By hand: two minutes have eight parts. Writes that took 0.07 ms, and then 0.14, 0.35, 0.18 and 0.2,
-have a mean of the logarithm that is 1.1 larger; s = 0.27, d = 0.19: 5.5 standard errors. By chance
-there are 4, with six degrees of freedom, in one recording of 140.
+have a mean of the logarithm that is 1.1 larger; s = 0.27, d = 0.19: 5.5 standard errors. Of a load
+that stays and scatters as much one figure in 140 has 4 by chance (six degrees of freedom), and half
+of those are changes by FACTOR or more.
 """
 
 import math
@@ -64,7 +65,8 @@ def changes(intervals: Sequence[Interval], devices: Sequence[str]) -> list[Chang
     for name in devices:
         rows = [mean_row(one.devices.get(name, {}) for one in part) for part in parts]
         for column, (_words, least) in FIGURES.items():
-            if any(row.get(RESPONSES.get(column, column), 0.0) < SELDOM for row in rows):
+            requests = RESPONSES.get(column)
+            if requests and any(row.get(requests, 0.0) < SELDOM for row in rows):
                 continue
             values = [max(row.get(column, 0.0), least / 10) for row in rows]
             first, second = values[:size], values[-size:]

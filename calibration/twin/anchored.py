@@ -95,7 +95,7 @@ CHANGE: Final[Mapping[str, float]] = {
 CHANGE_OTHERS: Final = 0.1
 FULLEST: Final = 0.9999  # of the time: the hundredths that are printed
 LOAD_SHOWN: Final = 0.1  # tasks: of fewer no width is told
-PARTS_MIN: Final = 4  # of a recording: the scatter of fewer is chance
+PARTS_MIN: Final = 6  # of a recording: the scatter of fewer is chance
 SCATTER_MAX: Final = 1.0  # of a logarithm: beyond, a mean says its order of magnitude
 _COUNTS: Final[Mapping[str, str]] = {"r_": "r_per_s", "w_": "w_per_s", "f_": "f_per_s"}
 _RATES: Final = (".r_per_s", ".w_per_s", ".f_per_s")
@@ -216,7 +216,7 @@ def _tied(
     recorded = recorded_figures(seen)
     chance = generator(seed, "twin.anchored")
     beside = _beside(answer, seen, known, stretch, chance)
-    explained = _explained(stretch)
+    explained = _explained(stretch) if known.queues else set()
     names = dict.fromkeys(name for one in answer.runs for name in one)
     drawn: list[dict[str, float]] = [{} for _ in range(DRAWS)]
     widths = {}
@@ -429,7 +429,10 @@ def _sampling_of_queues(seen: Look, explained: Collection[str]) -> float:
 
 
 def _explained(stretch: Stretch | None) -> set[str]:
-    """Return the figures whose parts differ as the host gives its CPUs to others."""
+    """Return the figures whose parts differ as the host gives its CPUs to others.
+
+    Of another time that is drawn (_beside), today it is as it was recorded.
+    """
     if stretch is None:
         return set()
     return {
@@ -442,7 +445,7 @@ def _explained(stretch: Stretch | None) -> set[str]:
 def _sampling(name: str, seen: Look, explained: Collection[str]) -> float:
     """Return how surely a mean was recorded, relative: intervals or parts scatter, or few came.
 
-    Parts that differ for a reason which has draws of its own (`explained`) are not counted twice.
+    Parts that differ for a known reason (`explained`) are not taken for chance.
     """
     kind, _dot, rest = name.partition(".")
     if kind != "disk":
@@ -466,8 +469,9 @@ def _sampling(name: str, seen: Look, explained: Collection[str]) -> float:
 
 
 def _error(values: Sequence[float]) -> float:
-    """Return the standard error of a mean, relative."""
-    return stdev(values) / fmean(values) / math.sqrt(len(values))
+    """Return the standard error of a mean, relative; 0 of nothing."""
+    mean = fmean(values)
+    return stdev(values) / mean / math.sqrt(len(values)) if mean else 0.0
 
 
 def _unseen(normal: float, seen: Look) -> float:

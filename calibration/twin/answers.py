@@ -548,7 +548,7 @@ def answers_table(answers: Answers, seen: Look) -> Table:
     rows = [
         (
             "today" if one.question is None else one.question.name,
-            *(_with(one, name) for name in shown.values()),
+            *(_with(one, name) if name in one.metrics else "-" for name in shown.values()),
         )
         for one in (answers.today, *answers.asked)
     ]

@@ -55,12 +55,6 @@ fdatasync flushes when its write is done, and then waits for those that came mea
 p + p^2 / 2 (1 - p) in a queue that is busy for p of the time. 16, 32 and 61 a second that take 5.8,
 6.2 and 6.6 ms wait for 0.57, 1.4 and 3.5 ms at most, less as several share the next flush; 0.56,
 1.07 and 2.5 ms were recorded, of a flush of 0.05 ms.
-Write caches: a disk that answers from its cache takes next to nothing for a write, and a flush as
-long as it takes to write what is there. The kernel accounts a write that flushes when its flushes
-are done, too (block/blk-flush.c), so that writes alone take (X R - F f) / X, in which they wait for
-others' flushes. By hand: 49.8 writes/s of 3.6 ms with 25 flushes/s of 6.0 ms leave 0.6 ms of a
-write; of 15.7 % util a flush has 6.3 ms. Of a disk that writes through it is the other way round:
-32 writes/s of 6.2 ms with 16 flushes/s of 1.1 ms leave 5.6.
 Groups: if a device serves all that comes side by side and requests come by themselves, none is in
 flight for exp(-X R) of the time. A recorded util below that says that they come in groups: with
 n together (read-ahead, a swap cluster of 8 pages) util = 1 - exp(-(X / n) R), so
@@ -89,6 +83,7 @@ from calibration.twin.commits import (
     OVERWRITE,
     REQUESTS,
     Promise,
+    answers_from_cache,
     are_waited_for,
     beside,
     commit_s,
@@ -123,7 +118,6 @@ CHANCE: Final = 3.0  # standard deviations of a count, its root each
 LEVEL_SHARE: Final = 0.85  # of the intervals: the first and the last one are partial
 QUEUE_OFF: Final = 1.2  # of X R, by the ends of a recording and what readers compute
 CUSTOMER_MIN: Final = 0.5
-CACHED: Final = 0.5  # of writes' time in flight is of flushes; of a flush's own, a write
 WAITS_COUNT: Final = 0.1  # of a flush's time; less is its own
 BURST_MIN: Final = 4.0  # writes; fewer at a time are chance
 DIRECTORIES_MAX: Final = 2.0  # fsyncs for each commit, where nothing tells how many share it
@@ -229,21 +223,9 @@ class Load:
         return waited_for and (is_long or self.answers_from_cache)
 
     @property
-    def write_ms(self) -> float:
-        """Return what a write takes without the flushes that are its own, ms, on average."""
-        row, rate = self.device.row, self.writes.rate_per_s
-        flushes_ms = row.get("f_per_s", 0.0) * row.get("f_await_ms", 0.0)
-        return max(0.0, (self.writes.await_ms or 0.0) - flushes_ms / rate) if rate else 0.0
-
-    @property
     def answers_from_cache(self) -> bool:
-        """Whether a disk has its writes in its cache when they are answered: see above."""
-        row = self.device.row
-        flush_ms = row.get("f_await_ms", 0.0)
-        flushes = row.get("f_per_s", 0.0) * flush_ms
-        is_of_flushes = flushes >= CACHED * self.writes.rate_per_s * (self.writes.await_ms or inf)
-        is_soon = self.write_ms < CACHED * flush_ms
-        return self.device.serves_singly and flushes > 0 and is_of_flushes and is_soon
+        """Whether it is a disk that has its writes in its cache when they are answered."""
+        return self.device.serves_singly and answers_from_cache(self.device.row)
 
     @property
     def has_bursts(self) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from calibration.twin.cache import Cache
-from calibration.twin.commits import COMMIT, OVERWRITE, SINGLE_FLUSH, commit_s
+from calibration.twin.commits import COMMIT, OVERWRITE, SINGLE_FLUSH, commit_s, write_alone_ms
 from calibration.twin.demands import (
     CLASS_PER_S,
     DIRECT,
@@ -57,7 +57,8 @@ OWN_LOGS: Final = "assumed: one log, or one of each of several programs"
 LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles/ssd-sata.toml
 LATENCY_MIN_NS: Final = 10_000  # of any device
 CACHE_WAITS: Final = 16.0  # times what a drive's cache takes: a write waits for others' flushes
-FLUSH_WAITS: Final = 64.0  # times what a flush itself takes, at most: as many requests before it
+FLUSH_WAITS: Final = 64  # times what a flush itself takes, at most: as many requests before it
+OWN_WAITS: Final = 4  # of a flush that writes what a cache holds: reads before it
 HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
 # What serves a virtual disk is a thread of a host, that sleeps when nothing is asked, and whose
 # caches others fill meanwhile.
@@ -464,10 +465,10 @@ def _flush(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         return
     why = f"{ESTIMATE}: f_await at most, in which a flush waits for what came before it"
     is_cached = load.answers_from_cache
-    first_ns = max(1000, round(time_ns / (WIDTH_MIN if is_cached else FLUSH_WAITS)))
+    first_ns = max(1000, time_ns // (OWN_WAITS if is_cached else FLUSH_WAITS))
     likeliest_ns = time_ns if is_cached else first_ns
     draft.sheet.put(section, "flush", format_quantity(likeliest_ns, "time_ns"), why)
-    if time_ns >= WIDTH_MIN * first_ns:
+    if time_ns > WIDTH_MIN * first_ns:
         draft.prior_between(dotted(*section, "flush"), "time_ns", first_ns, time_ns, why)
 
 
@@ -475,17 +476,22 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     """Serve one request at a time, as an arm does: S = util / X, of either direction.
 
     The direction that has most requests is near S; the other one may be anything of that order. One
-    that finds nobody there may take longer, by what those in the queue gain.
+    that finds nobody there may take longer, by what those in the queue gain. Where flushes keep it
+    busy S is theirs, and reads take R (1 - util), for they wait for others.
     """
     put = draft.sheet.put
     put(section, "servers", 1, f"{ESTIMATE}: as slow as an arm, which serves one at a time")
-    service_ns = max(LATENCY_MIN_NS, round((load.device.service_ms or 0.0) * MS))
     gained = max(1.0, load.device.row.get("aqu_sz", 1.0)) ** GAIN[1]
     for word, direction in (("read", load.reads), ("write", load.writes)):
-        if word == "write" and load.answers_from_cache:
-            _cached_writes(draft, load, section)
-            continue
-        law = f"{ESTIMATE}: S = util / X"
+        law, time_ms = f"{ESTIMATE}: S = util / X", load.device.service_ms or 0.0
+        if load.answers_from_cache:
+            if word == "write":
+                _cached_writes(draft, load, section)
+                continue
+            if direction.await_ms:
+                law = f"{ESTIMATE}: S = R (1 - util), for flushes have the busy time"
+                time_ms = direction.await_ms * (1 - (load.device.util_pct or 0.0) / 100)
+        service_ns = max(LATENCY_MIN_NS, round(time_ms * MS))
         put(section, word, format_quantity(service_ns, "time_ns"), law)
         put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
         if direction.rate_per_s >= CLASS_PER_S:
@@ -497,7 +503,7 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
 def _cached_writes(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     """Answer writes from the disk's cache: at most in what they take beside their own flushes."""
     law = f"{ESTIMATE}: (X R - F f) / X at most: it answers from its cache, and a flush writes that"
-    most_ns = max(2 * LATENCY_MIN_NS, round(load.write_ms * MS))
+    most_ns = max(2 * LATENCY_MIN_NS, round(write_alone_ms(load.device.row) * MS))
     path = dotted(*section, "write")
     draft.sheet.put(section, "write", format_quantity(round(most_ns / 2), "time_ns"), law)
     draft.sheet.put(section, "write_rate", "0 B/s", "assumed: latency alone, transfer included")
@@ -539,6 +545,8 @@ def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     if load.writes.is_large:
         service_ms = write_service_ms(load.writes, load.reads, load.device)
         _transfer(draft, section, "write", load.writes.size_bytes, service_ms, (4, 4))
+    elif load.answers_from_cache:
+        _cached_writes(draft, load, section)
     else:
         _latency(draft, section, "write", load.device.service_ms or 0.0, (4, 4))
     await_ms = load.reads.await_ms

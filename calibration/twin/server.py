@@ -26,6 +26,7 @@ from calibration.look.devices import VIRTUAL, DeviceLook
 from calibration.look.intervals import is_overcounted
 from calibration.twin.commits import (
     OWN_WRITES,
+    answers_from_cache,
     are_waited_for,
     logs_like_xfs,
     moves_nothing,
@@ -262,7 +263,8 @@ def _write_cache(sheet: Sheet, device: DeviceLook, server: Server) -> None:
         return
     section = disk_section(device.name)
     flush_ms, write_ms = device.row.get("f_await_ms"), device.row.get("w_await_ms")
-    if flush_ms is None or write_ms is None or flush_ms >= write_ms:
+    is_cached = device.serves_singly and answers_from_cache(device.row)
+    if is_cached or flush_ms is None or write_ms is None or flush_ms >= write_ms:
         sheet.put(section, "write_cache", True, f"{RECORDED}: {flushes:.3g} flushes/s")
         return
     times = f"a flush takes {flush_ms:.2g} ms, a write {write_ms:.2g} ms"

@@ -58,6 +58,26 @@ def test_a_load_that_changes_in_the_middle_is_told_with_both_levels(
     assert "r_per_s" not in found
 
 
+def test_by_chance_a_load_that_scatters_is_told_as_seldom_as_is_said() -> None:
+    """Parts that scatter by 40 %: 4 standard errors come to one figure in 140."""
+    chance = random.Random(3)
+    recordings = (
+        [second_of(100 * chance.lognormvariate(0, 0.4), length_s=PART_S) for _part in range(8)]
+        for _recording in range(1500)
+    )
+    found = sum(bool(told(one)) for one in recordings)
+    assert 1 <= found <= 1500 * 2 / 140
+
+
+@pytest.mark.parametrize("rates", [(0.0, 200.0), (200.0, 0.0)])
+def test_reads_that_begin_or_end_are_told(rates: tuple[float, float]) -> None:
+    """A backup that begins in the middle; what its reads take is compared with nothing."""
+    first, second = rates
+    found = told([second_of(50, first)] * 60 + [second_of(50, second)] * 60)
+    assert "r_await_ms" not in found
+    assert (found["r_per_s"] > 1) == (second > first)
+
+
 def test_by_hand_writes_that_take_longer_in_the_second_minute() -> None:
     """The opening text's: eight parts, of which the last four took 2 to 5 times as long."""
     took = [0.07] * 4 + [0.14, 0.35, 0.18, 0.2]

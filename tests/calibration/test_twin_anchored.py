@@ -20,6 +20,7 @@ from calibration.twin.answers import (
     Answer,
     Answers,
     answers_of,
+    answers_table,
 )
 from calibration.twin.draft import LeftOpen
 from calibration.twin.load_average import share_seen
@@ -77,6 +78,9 @@ def test_of_a_device_in_its_place_only_what_was_simulated_is_told(
     found = anchored(answers, SEEN, 1)
     assert found.today.summary(AWAIT).median == pytest.approx(2, rel=0.01)
     assert (AWAIT in found.asked[0].metrics) == is_told
+    table = answers_table(found, SEEN)
+    titles = [column.heading for column in table.columns]
+    assert (table.rows[-1][titles.index("a read ms")] != "-") == is_told
 
 
 def reads_in_turn(slow_s: int) -> Look:
@@ -103,6 +107,16 @@ def test_seconds_that_are_alike_know_a_mean_less_well_than_seconds_by_chance() -
     }
     assert known[1] == pytest.approx(0.046, rel=0.02)
     assert known[60] == pytest.approx(0.189, rel=0.02)
+
+
+def test_what_came_in_the_last_moment_alone_has_a_mean_too() -> None:
+    """25 intervals are eight parts of three, and one more, of no part, that had the only read."""
+    one = SEEN.used[0]
+    rows = [{**one.devices["sda"], "r_per_s": 0.0, "w_per_s": 10.0} for _interval in range(25)]
+    rows[-1]["r_per_s"] = 0.2
+    used = tuple(replace(one, length_s=5.0, devices={"sda": row}) for row in rows)
+    found = asked({READS: 1}, {READS: 2}, seen=replace(SEEN, used=used))
+    assert found.asked[0].summary(READS).hi > found.asked[0].summary(READS).lo >= 0
 
 
 def test_the_change_is_from_today_in_the_same_way() -> None:

@@ -63,6 +63,7 @@ def test_what_is_computed_is_right_and_a_good_design_has_its_points(
 CHECK_S = 10  # of CPU time, compiled: what a check may take
 STORM_S = 2.25  # and what a storm takes there (benchmarks/README.md)
 NOISE = 1.5  # two runs of one process are not disturbed alike
+TIMES = 3  # that each is measured, if need be
 
 
 class Metered(Laboratory):
@@ -90,18 +91,22 @@ def storm_s():
 def test_a_check_takes_as_much_cpu_time_as_so_many_storms(tmp_path, laboratory, storm_s, name):
     """Ten seconds of CPU time, on any machine, compiled or interpreted: in storms.
 
-    What else a machine does makes one of both longer, and is not there each time: a check that
-    took too long is done anew, beside a storm of its own.
+    What else a machine does only adds to either: the least time of some is what it takes.
     """
     answers = typed(right_answers(name, 1, laboratory)) | right_names(name, 1)
     sheet = filled(tmp_path, name, 1, answers, designs_of(name, 1))
 
-    def is_short(store, storm_s):
+    def check_s(store):
         metered = Metered(store=store)
         mark(sheet, metered, answers=True)
-        return metered.cpu_s < NOISE * CHECK_S / STORM_S * storm_s
+        return metered.cpu_s
 
-    assert is_short(laboratory.store, storm_s) or any(is_short(None, storm()) for _ in range(2))
+    checks, storms = [check_s(laboratory.store)], [storm_s]
+    most = NOISE * CHECK_S / STORM_S
+    while min(checks) >= most * min(storms) and len(checks) < TIMES:
+        checks.append(check_s(None))
+        storms.append(storm())
+    assert min(checks) < most * min(storms)
 
 
 @every_lab
