@@ -345,7 +345,12 @@ class Follower:
         return f"at this load {says}: the device changed"
 
     def _resume(self, before: Standing | None, now: Standing) -> list[Event]:
-        """Judge the response times again, by how much the twin says that they change."""
+        """Judge the response times again, by how much the twin says that they change.
+
+        A sketch and a fitted twin differ by more than the load.
+        """
+        if before is not None and before.is_fitted != now.is_fitted:
+            before = None
         parted = {}
         for key, channel in self.channels.items():
             resource, column = key

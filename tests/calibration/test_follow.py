@@ -6,10 +6,10 @@ import random
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import fmean
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import assume, given, settings
@@ -18,10 +18,12 @@ from hypothesis import strategies as st
 from calibration.follow import keeping
 from calibration.follow.follower import DEVICE, FAIR, Event, Follower
 from calibration.follow.hand import Hand
-from calibration.follow.jobs import Minute
+from calibration.follow.jobs import Minute, Standing
 from calibration.follow.keeping import Kept
+from calibration.follow.readings import Reading
 from calibration.follow.state import StateError, restore, state_of
 from calibration.host import host_of
+from calibration.look.intervals import Interval
 from calibration.look.tasks import LOAD_AVERAGE, Active
 from calibration.record import TASKS
 from calibration.record_text import TextSample, text_of, text_samples
@@ -614,3 +616,30 @@ def test_of_a_disk_that_answers_from_its_cache_the_flushes_time_is_corrected() -
     assert now / 6e6 == pytest.approx(1.44**0.5, rel=0.01)
     write = draft.sheet.sections["machine", "disk", "vdb"]["write"].value
     assert kept.values["machine.disk.vdb.write"] == parse_quantity(write, "time_ns")
+
+
+@pytest.mark.parametrize(("was_fitted", "alarms"), [(True, 1), (False, 0)])
+def test_a_sketch_and_a_fitted_twin_are_not_compared(*, was_fitted: bool, alarms: int) -> None:
+    """Of a new load the fitted twin says a write takes as long; the sketch had said half of it."""
+    one = follower(with_twin=True)
+    channel = one.channel(("sda", "w_await_ms"))
+    chance = random.Random(1)
+    for number in range(20):
+        channel.take(5.0 * number, math.log(2.0) + chance.gauss(0, 0.02), 0.05)
+    one.last.append(told_reading(105.0))
+    channel.pause()
+    one._waits["sda"] = 100.0
+    for number in range(6):
+        channel.take(105.0 + 5 * number, math.log(2.0) + chance.gauss(0, 0.02), 0.05)
+    stood: dict[str, Any] = {"server": {}, "load": 1.0, "values": {}}
+    before = Standing(twin={"disk.sda.w_await_ms": 4.0}, is_fitted=was_fitted, **stood)
+    now = Standing(twin={"disk.sda.w_await_ms": 2.0}, is_fitted=True, **stood)
+    assert len(one._resume(before, now)) == alarms
+    assert not channel.is_paused
+
+
+def told_reading(end_s: float) -> Reading:
+    """Return a reading of nothing, of 5 s."""
+    interval = Interval(end_s=end_s, length_s=5.0, cpu={}, devices={})
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return Reading(at=at, begin_s=end_s - 5, end_s=end_s, interval=interval, load1=None)
