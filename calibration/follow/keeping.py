@@ -4,7 +4,7 @@ Models: the administrator who turns two knobs until both screens show the same.
 Linux counterpart: none.
 Invariants: the twin is that of `iotwin mine` (calibration/twin), so are its answers; only values
 that the file has are corrected, each by what drives it (the package's opening has the theory); a
-service time is corrected only after the twin has run at the server's load, within NEAR of it; its
+device's service times are corrected only after it has run at the server's load, within NEAR; its
 figures are those of runs, of a minute together, never corrected themselves.
 Left out: a disk with an arm, whose times are its data sheet's: its load alone is followed.
 """
@@ -180,8 +180,7 @@ class Kept:
                 letter = "r" if one.kind == READ else "w"
                 section = ("process", process_name(load.name, one.kind))
                 self._demand(section, server, asked[one.kind], f"disk.{load.name}.{letter}")
-        if all(self._is_near(load, server) for load in self.draft.loads):
-            for load in self.draft.loads:
+            if self._is_near(load, server):
                 self._service(load, server)
         self._cpu_times(server)
 
@@ -223,7 +222,7 @@ class Kept:
         return left / max(of_twin, left / REST_STEP_MAX)
 
     def _is_near(self, load: Load, server: Figures) -> bool:
-        """Return whether the twin has run at the server's load."""
+        """Return whether the twin's device has run at the load of the server's."""
         ratios = (_ratio(server, self.figures, f"disk.{load.name}.{x}_per_s") for x in "rw")
         return all(abs(one - 1) <= NEAR for one in ratios)
 

@@ -643,3 +643,20 @@ def told_reading(end_s: float) -> Reading:
     interval = Interval(end_s=end_s, length_s=5.0, cpu={}, devices={})
     at = datetime(2026, 1, 1, tzinfo=UTC)
     return Reading(at=at, begin_s=end_s - 5, end_s=end_s, interval=interval, load1=None)
+
+
+def test_a_device_that_is_hardly_used_keeps_no_other_from_being_corrected() -> None:
+    """Of 0.3 reads a second a minute has none or many: its ratio is chance."""
+    rows = [
+        old_row(name, r=rate, w=0, size_kib=8, await_ms=10, util=util)
+        for name, rate, util in (("vdb", 30, 30), ("vdc", 3, 3))
+    ]
+    draft = draw_draft(seen_of(text("".join(rows), reports=20)), 1)
+    assert {load.name for load in draft.loads} == {"vdb", "vdc"}
+    kept = Kept(place=Path("twin.toml"), draft=draft, fit=None, text=draft.sheet.text(""))
+    same = {"disk.vdb.r_per_s": 30.0, "disk.vdb.r_await_ms": 10.0, "disk.vdb.util_pct": 30.0}
+    kept.figures = same | {"disk.vdc.r_per_s": 1.0, "disk.vdc.r_await_ms": 10.0}
+    slower = {"disk.vdb.r_await_ms": 20.0, "disk.vdb.util_pct": 60.0}
+    kept._correct(same | slower | {"disk.vdc.r_per_s": 3.0, "disk.vdc.r_await_ms": 20.0})
+    assert "machine.disk.vdb.read" in kept.values
+    assert "machine.disk.vdc.read" not in kept.values
