@@ -12,8 +12,8 @@ c / d standard errors by Student's t. Parts are used, and not the intervals them
 that lie side by side are alike: a flusher's or a checkpoint's last several.
 By hand: two minutes have eight parts. Writes that took 0.07 ms, and then 0.14, 0.35, 0.18 and 0.2,
 have a mean of the logarithm that is 1.1 larger; s = 0.27, d = 0.19: 5.5 standard errors. Of a load
-that stays and scatters as much one figure in 140 has 4 by chance (six degrees of freedom), and half
-of those are changes by FACTOR or more.
+that stays one figure in 140 has 4 of them by chance (six degrees of freedom); a change by less than
+FACTOR is not told.
 """
 
 import math
