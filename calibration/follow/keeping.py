@@ -216,10 +216,11 @@ class Kept:
         if min(recorded, *(one.get(f"{name}.f_per_s", 0.0) for one in both)) < FLUSHES_MIN:
             return None
         each = synced.rate_per_s / recorded + promise.requests / promise.flushes
-        left, of_twin = (one[f"{name}.w_per_s"] - each * one[f"{name}.f_per_s"] for one in both)
-        if not beside(server[f"{name}.w_per_s"], server[f"{name}.w_per_s"] - left):
-            return None
-        return left / max(of_twin, left / REST_STEP_MAX)
+        (writes, fsyncs), (of_twin, twin_fsyncs) = (
+            (one[f"{name}.w_per_s"], each * one[f"{name}.f_per_s"]) for one in both
+        )
+        left = beside(writes, fsyncs)
+        return left / max(of_twin - twin_fsyncs, left / REST_STEP_MAX) if left else None
 
     def _is_near(self, load: Load, server: Figures) -> bool:
         """Return whether the twin's device has run at the load of the server's."""

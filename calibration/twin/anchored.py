@@ -34,8 +34,9 @@ say 0.14 to 0.5 / sqrt(120) = 5 %, eight parts to 0.53 / sqrt(8) = 19 %.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from statistics import NormalDist, fmean, median, pstdev, stdev
 from typing import Final
 
@@ -135,9 +136,11 @@ def anchored(answers: Answers, seen: Look, seed: int, *, are_programs: bool = Fa
     today, seen = answers.today, steady(seen)
     known = exactly_known(seen, are_programs=are_programs)
     stretch = stretch_of(seen.used)
+    explained = _explained(stretch) if known.queues else set()
+    sampling = cache(partial(_sampling, seen=seen, explained=explained))  # the same of all answers
 
     def tied(one: Answer) -> Answer:
-        return _tied(one, today, seen, known, stretch, seed)
+        return _tied(one, today, seen, known, stretch, sampling, seed)
 
     return replace(answers, today=tied(today), asked=[tied(one) for one in answers.asked])
 
@@ -210,13 +213,18 @@ def _beside(
 
 
 def _tied(
-    answer: Answer, today: Answer, seen: Look, known: Exactly, stretch: Stretch | None, seed: int
+    answer: Answer,
+    today: Answer,
+    seen: Look,
+    known: Exactly,
+    stretch: Stretch | None,
+    sampling: Callable[[str], float],
+    seed: int,
 ) -> Answer:
     before = answer.before or today.runs
     recorded = recorded_figures(seen)
     chance = generator(seed, "twin.anchored")
     beside = _beside(answer, seen, known, stretch, chance)
-    explained = _explained(stretch) if known.queues else set()
     names = dict.fromkeys(name for one in answer.runs for name in one)
     drawn: list[dict[str, float]] = [{} for _ in range(DRAWS)]
     widths = {}
@@ -224,14 +232,14 @@ def _tied(
         if name in (DONE, RUNNING, ASLEEP, IN_IO) or _is_of_another(name, answer):
             continue
         if name == LOAD_MEAN and seen.system.tasks is not None:
-            queues = _sampling_of_queues(seen, explained)
+            queues = _sampling_of_queues(seen, sampling)
             values, widths[name] = _load(answer, before, seen, known, beside, queues, chance)
         else:
             normal = _normals(chance)
             longer = beside.times(name)
             spreads = (0.0, 0.0)
             if name in recorded:
-                spreads = _spreads(name, answer.question, seen, explained)
+                spreads = _spreads(name, answer.question, sampling)
             values, widths[name] = _figure(
                 name, answer, before, recorded, spreads, seen, normal, longer
             )
@@ -399,14 +407,13 @@ def _normals(chance: np.random.Generator) -> list[float]:
 
 
 def _spreads(
-    name: str, question: Question | None, seen: Look, explained: Collection[str]
+    name: str, question: Question | None, sampling: Callable[[str], float]
 ) -> tuple[float, float]:
     """Return the standard deviations of a figure's logarithm: of the recording, of a change."""
-    sampling = _sampling(name, seen, explained)
     if question is None:
-        return sampling, 0.0
+        return sampling(name), 0.0
     # What comes then has as much chance as what was recorded.
-    return math.sqrt(2) * sampling, _trust(name, question)
+    return math.sqrt(2) * sampling(name), _trust(name, question)
 
 
 def _trust(name: str, question: Question) -> float:
@@ -415,16 +422,14 @@ def _trust(name: str, question: Question) -> float:
     return CHANGE.get(name.rpartition(".")[2], CHANGE_OTHERS) * doublings
 
 
-def _sampling_of_queues(seen: Look, explained: Collection[str]) -> float:
+def _sampling_of_queues(seen: Look, sampling: Callable[[str], float]) -> float:
     """Return how surely the mean of all queues is known, relative: now's and then's together."""
     queues = queues_of(seen.devices)
     total = sum(queues.values())
     if not total:
         return 0.0
     shares = {name: queue / total for name, queue in queues.items()}
-    parts = (
-        _sampling(f"disk.{name}.{QUEUE}", seen, explained) * one for name, one in shares.items()
-    )
+    parts = (sampling(f"disk.{name}.{QUEUE}") * one for name, one in shares.items())
     return math.hypot(*parts) * math.sqrt(2)
 
 

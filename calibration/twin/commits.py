@@ -49,6 +49,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from calibration.look.devices import DeviceLook
+
 FLUSHES: Final = 2.0  # of a commit, before and after its last block
 SINGLE: Final = 2.25  # writes a flush: halfway from those of a commit, 1.5, to 3 of one flush
 SINGLE_MAX: Final = 6.0  # twice those of one flush: from here on most writes are not of fsyncs
@@ -175,11 +177,14 @@ def write_alone_ms(row: Mapping[str, float]) -> float:
     return max(0.0, row.get("w_await_ms", 0.0) - flushes / writes) if writes else 0.0
 
 
-def answers_from_cache(row: Mapping[str, float]) -> bool:
+def answers_from_cache(device: DeviceLook) -> bool:
     """Return whether writes are in a disk's cache when they are answered, and flushes write them.
 
     Then most of the time of writes is of flushes, and a write alone is soon answered: see above.
     """
+    if not device.serves_singly:
+        return False
+    row = device.row
     flush_ms = row.get("f_await_ms", 0.0)
     flushes = row.get("f_per_s", 0.0) * flush_ms
     writes = row.get("w_per_s", 0.0) * row.get("w_await_ms", 0.0)

@@ -225,7 +225,7 @@ class Load:
     @property
     def answers_from_cache(self) -> bool:
         """Whether it is a disk that has its writes in its cache when they are answered."""
-        return self.device.serves_singly and answers_from_cache(self.device.row)
+        return answers_from_cache(self.device)
 
     @property
     def has_bursts(self) -> bool:

@@ -263,8 +263,7 @@ def _write_cache(sheet: Sheet, device: DeviceLook, server: Server) -> None:
         return
     section = disk_section(device.name)
     flush_ms, write_ms = device.row.get("f_await_ms"), device.row.get("w_await_ms")
-    is_cached = device.serves_singly and answers_from_cache(device.row)
-    if is_cached or flush_ms is None or write_ms is None or flush_ms >= write_ms:
+    if answers_from_cache(device) or flush_ms is None or write_ms is None or flush_ms >= write_ms:
         sheet.put(section, "write_cache", True, f"{RECORDED}: {flushes:.3g} flushes/s")
         return
     times = f"a flush takes {flush_ms:.2g} ms, a write {write_ms:.2g} ms"
