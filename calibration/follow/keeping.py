@@ -67,7 +67,6 @@ SERVICE: Final[Mapping[str, tuple[str, int]]] = {
     "write_rate": ("w", -1),
 }
 FLUSHES_MIN: Final = 10.0  # a second, two of a commit: a minute's are known to 6 %
-FLUSH: Final = "flush"  # key of a flush's time
 DIMENSIONS: Final[Mapping[str, str]] = {
     "rate": "rate_per_s",
     "concurrency": "count",
@@ -77,7 +76,6 @@ DIMENSIONS: Final[Mapping[str, str]] = {
     "write": "time_ns",
     "read_rate": "bytes_per_s",
     "write_rate": "bytes_per_s",
-    FLUSH: "time_ns",
 }
 _UNITS: Final = {"rate_per_s": "/s", "bytes_per_s": "B/s", "time_ns": "ns"}
 
@@ -256,7 +254,7 @@ class Kept:
         Of one that serves one request at a time S = U / X tells them as well as what requests take
         in all: the mean of both is corrected by, so that neither is far off where the twin's
         requests come more together than the server's. A disk that answers writes from its cache is
-        kept busy by its flushes, as long as U says; what it takes for a write alone stays.
+        kept busy by its flushes, which take as long as what they write: so U tells what that takes.
         """
         device = load.device
         name = f"disk.{device.name}"
@@ -266,11 +264,12 @@ class Kept:
         steps = {}
         for key, (letter, power) in SERVICE.items():
             off = _ratio(server, self.figures, f"{name}.{letter}_await_ms")
-            if device.serves_singly:
+            if device.serves_singly and not load.answers_from_cache:
                 off = math.sqrt(off * busy)
             steps[key] = off ** (gain * power)
         if load.answers_from_cache:
-            steps |= {"write": 1.0, "write_rate": 1.0, FLUSH: busy**DAMPING}
+            of_flushes = busy**DAMPING if load.flushes_wait else 1.0
+            steps |= {"write": of_flushes, "write_rate": 1.0}
         for key, step in steps.items():
             self._multiply((*disk_section(device.name), key), step, SERVICE_STEP_MAX)
 

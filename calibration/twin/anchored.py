@@ -14,11 +14,13 @@ Left out: that chances of several figures go together.
 With r recorded and s today, s' then, the answer is r s'/s. Of the load average it is who
 else was there, and the twin's own tasks then (load_average.py). Of util, which ends at 100 %,
 it is so many times as much in flight: util = 1 - exp(-a). By hand: 60 % are a = 0.92; where a twin
-goes from 66 % to 82 %, a grows by 1.59, to 1.46, which is 77 %. What is trusted of a change is
-declared for twice the load or half of it (CHANGE), and grows with the logarithm of the multiple:
-four times the load is trusted to twice as little. What comes seldom is known to the root of how
-often it came: 6 reads in a recording are 6 +- 2.4. Of what did not come once in T seconds, 3 / T a
-second may come (exp(-3) = 0.05).
+goes from 66 % to 82 %, a grows by 1.59, to 1.46, which is 77 %. Programs that always wait leave a
+device idle for their own CPU time alone, and its busy time changes as the twin's does: from 99.9 %
+to 98.4 % there, from 97.7 % to 96.2 here. What is trusted of a change is declared for twice the
+load or half of it (CHANGE), and grows with the logarithm of the multiple: four times the load is
+trusted to twice as little. What comes seldom is known to the root of how often it came: 6 reads in
+a recording are 6 +- 2.4. Of what did not come once in T seconds, 3 / T a second may come (exp(-3) =
+0.05).
 
 Where an interval is wide, one of three parts makes it, each a standard deviation of the logarithm:
  - recording: the intervals of the recording scatter, or parts of 15 s do, of which each is a mean
@@ -241,7 +243,7 @@ def _tied(
             if name in recorded:
                 spreads = _spreads(name, answer.question, sampling)
             values, widths[name] = _figure(
-                name, answer, before, recorded, spreads, seen, normal, longer
+                name, answer, before, recorded, spreads, seen, normal, longer, known
             )
         for run, value in zip(drawn, values, strict=True):
             run[name] = value
@@ -273,6 +275,7 @@ def _figure(
     seen: Look,
     normal: Sequence[float],
     longer: Sequence[float],
+    known: Exactly,
 ) -> tuple[list[float], Widths]:
     """Return the draws of a figure: what was recorded, changed as each member changes.
 
@@ -284,7 +287,7 @@ def _figure(
     values, changes = [], []
     for i in range(DRAWS):
         then, now = (one[i % len(one)].get(name, 0.0) for one in (answer.runs, before))
-        value = _changed(name, recorded, then, now)
+        value = _changed(name, recorded, then, now, known)
         if value > 0:
             changes.append(math.log(value))
         if name.endswith("util_pct"):
@@ -300,13 +303,15 @@ def _figure(
     return values, Widths(recording=of_recording, twin=of_twin, change=trust)
 
 
-def _changed(name: str, recorded: Mapping[str, float], then: float, now: float) -> float:
+def _changed(
+    name: str, recorded: Mapping[str, float], then: float, now: float, known: Exactly
+) -> float:
     """Return a figure of a member: what was recorded, changed as its runs say."""
     if name not in recorded:
         return then
     if now <= 0:
         return recorded[name]
-    if name.endswith("util_pct"):
+    if name.endswith("util_pct") and not known.are_programs:
         return _share(_flight(recorded[name]) * _flight(then) / _flight(now))
     return recorded[name] * then / now
 

@@ -33,10 +33,14 @@ share commits as well, up to X / data - 1.
 A disk that answers from its cache takes next to nothing for a write, and for a flush as long as it
 takes to write what is there. The kernel accounts a write that flushes when its flushes are done,
 too (block/blk-flush.c), so that writes alone take (X R - F f) / X, in which they wait for others'
-flushes.
+flushes. Where nobody flushes, reads tell: behind an arm that is busy with reads for a share U of
+the time, whoever comes waits for half a read at least in U of all cases. Writes that take less than
+half of that are not behind them. What the arm then writes no column shows, and reads wait for it.
 By hand: 49.8 writes/s of 3.6 ms with 25 flushes/s of 6.0 ms leave 0.6 ms of a write; of 15.7 % util
 a flush has 6.3 ms. Of a disk that writes through it is the other way round: 32 writes/s of 6.2 ms
 with 16 flushes/s of 1.1 ms leave 5.6.
+By hand: 20 reads/s of 10 ms keep an arm busy for 20 %: others wait for 1 ms. 16 writes/s of 0.2 ms
+do not.
 By hand: 48 writes/s with 38 flushes/s: 19 commits leave 10 of data, each with 0.9 of a directory.
 By hand: 49 writes/s of 4 KiB with 25 flushes/s, 0.2 merged: 25 fdatasyncs of 8 KiB.
 By hand: 300 writes/s of 2.67 KiB with 100 flushes/s are 100 fsyncs of 4 KiB without a journal.
@@ -73,7 +77,9 @@ SEVERAL: Final = 4  # customers: of fewer, flushes meet no other write by chance
 ALONE_MAX: Final = 0.1  # of a write's service time; recorded: ext3 0.04 and 0.05, ext4 0.6 and more
 OWN_WRITES: Final = "some writes move nothing, as a flush's own of a file system without a journal"
 OF_FLUSHES: Final = 0.5  # of the time of writes in flight: most of it
-SOON: Final = 0.5  # of a flush's time; recorded: 0.10 to 0.13 of a disk with a cache, 5 without
+# Of a flush's time (recorded: 0.10 to 0.13 of a disk with a cache, 5 without), or of a wait for
+# reads.
+SOON: Final = 0.5
 BESIDE_MIN: Final = 0.25  # of the writes; less is the estimate's own error
 
 
@@ -102,6 +108,11 @@ OVERWRITE: Final = Promise(flushes=1.0, requests=1.0, bytes=0, is_shared=False)
 def are_waited_for(flushes_per_s: float) -> bool:
     """Return whether there are more flushes than a journal makes by itself."""
     return flushes_per_s > OWN_FLUSHES_PER_S
+
+
+def are_flushed(row: Mapping[str, float]) -> bool:
+    """Return whether writes have flushes, one for six at least: most are of fsyncs then."""
+    return row.get("f_per_s", 0.0) * SINGLE_MAX >= row.get("w_per_s", 0.0)
 
 
 def promise_of(writes_per_s: float, flushes_per_s: float, *, alone: bool) -> Promise:
@@ -178,17 +189,31 @@ def write_alone_ms(row: Mapping[str, float]) -> float:
 
 
 def answers_from_cache(device: DeviceLook) -> bool:
-    """Return whether writes are in a disk's cache when they are answered, and flushes write them.
+    """Return whether writes are in a disk's cache when they are answered.
 
-    Then most of the time of writes is of flushes, and a write alone is soon answered: see above.
+    Then a write alone is soon answered; and most of the time of writes is of flushes, or writes do
+    not wait for the reads before them: see above.
     """
-    if not device.serves_singly:
-        return False
     row = device.row
+    if not device.serves_singly or not row.get("w_per_s") or "w_await_ms" not in row:
+        return False
+    alone_ms = write_alone_ms(row)
     flush_ms = row.get("f_await_ms", 0.0)
     flushes = row.get("f_per_s", 0.0) * flush_ms
-    writes = row.get("w_per_s", 0.0) * row.get("w_await_ms", 0.0)
-    return flushes > 0 and flushes >= OF_FLUSHES * writes and write_alone_ms(row) < SOON * flush_ms
+    if flushes and flushes >= OF_FLUSHES * row["w_per_s"] * row["w_await_ms"]:
+        return alone_ms < SOON * flush_ms
+    return alone_ms < SOON * wait_for_reads_ms(row)
+
+
+def wait_for_reads_ms(row: Mapping[str, float]) -> float:
+    """Return how long at least a request waits that comes to an arm with such reads, ms.
+
+    In a share U = X R of all cases, at most 1, for half of what one takes, U / X. Those that wait
+    themselves are left out.
+    """
+    reads = row.get("r_per_s", 0.0)
+    busy = min(1.0, reads * row.get("r_await_ms", 0.0) / 1000)
+    return 1000 * busy * busy / (2 * reads) if reads else 0.0
 
 
 def commit_s(row: Mapping[str, float], promise: Promise = COMMIT) -> float:

@@ -16,7 +16,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from calibration.twin.cache import Cache
-from calibration.twin.commits import COMMIT, OVERWRITE, SINGLE_FLUSH, commit_s, write_alone_ms
+from calibration.twin.commits import (
+    COMMIT,
+    OVERWRITE,
+    SINGLE_FLUSH,
+    are_flushed,
+    commit_s,
+    write_alone_ms,
+)
 from calibration.twin.demands import (
     CLASS_PER_S,
     DIRECT,
@@ -57,8 +64,11 @@ OWN_LOGS: Final = "assumed: one log, or one of each of several programs"
 LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles/ssd-sata.toml
 LATENCY_MIN_NS: Final = 10_000  # of any device
 CACHE_WAITS: Final = 16.0  # times what a drive's cache takes: a write waits for others' flushes
+CACHE_OFF: Final = 1.25  # a mean of few long waits
+CACHE: Final = "16 MiB"  # hdd: disks of 2008 and later have 16 to 256 MiB
+CACHED_OF_FLUSH: Final = (4.0, 2.0)  # a flush writes from half a request's place to four, less
+CACHED_OF_READ: Final = (4.0, 1.5)  # sorted by place and joined, or at random and with settling
 FLUSH_WAITS: Final = 64  # times what a flush itself takes, at most: as many requests before it
-OWN_WAITS: Final = 4  # of a flush that writes what a cache holds: reads before it
 HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
 # What serves a virtual disk is a thread of a host, that sleeps when nothing is asked, and whose
 # caches others fill meanwhile.
@@ -459,15 +469,13 @@ def _flush(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     if not flush_ms or not load.device.row.get("f_per_s"):
         return
     time_ns = max(1000, round(flush_ms * MS))
-    if not load.is_closed and not load.flushes_wait:
+    if not (load.is_closed or load.flushes_wait or load.answers_from_cache):
         text = format_quantity(time_ns, "time_ns")
         draft.sheet.put(section, "flush", text, f"{RECORDED}: f_await")
         return
     why = f"{ESTIMATE}: f_await at most, in which a flush waits for what came before it"
-    is_cached = load.answers_from_cache
-    first_ns = max(1000, time_ns // (OWN_WAITS if is_cached else FLUSH_WAITS))
-    likeliest_ns = time_ns if is_cached else first_ns
-    draft.sheet.put(section, "flush", format_quantity(likeliest_ns, "time_ns"), why)
+    first_ns = max(1000, time_ns // FLUSH_WAITS)
+    draft.sheet.put(section, "flush", format_quantity(first_ns, "time_ns"), why)
     if time_ns > WIDTH_MIN * first_ns:
         draft.prior_between(dotted(*section, "flush"), "time_ns", first_ns, time_ns, why)
 
@@ -476,8 +484,8 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     """Serve one request at a time, as an arm does: S = util / X, of either direction.
 
     The direction that has most requests is near S; the other one may be anything of that order. One
-    that finds nobody there may take longer, by what those in the queue gain. Where flushes keep it
-    busy S is theirs, and reads take R (1 - util), for they wait for others.
+    that finds nobody there may take longer, by what those in the queue gain. Of a disk that answers
+    writes from its cache reads take R (1 - util), for they wait for others.
     """
     put = draft.sheet.put
     put(section, "servers", 1, f"{ESTIMATE}: as slow as an arm, which serves one at a time")
@@ -489,8 +497,7 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
                 _cached_writes(draft, load, section)
                 continue
             if direction.await_ms:
-                law = f"{ESTIMATE}: S = R (1 - util), for flushes have the busy time"
-                time_ms = direction.await_ms * (1 - (load.device.util_pct or 0.0) / 100)
+                law, time_ms = f"{ESTIMATE}: S = R (1 - util)", _read_alone_ms(load)
         service_ns = max(LATENCY_MIN_NS, round(time_ms * MS))
         put(section, word, format_quantity(service_ns, "time_ns"), law)
         put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
@@ -501,27 +508,50 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
 
 
 def _cached_writes(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
-    """Answer writes from the disk's cache: at most in what they take beside their own flushes."""
-    law = f"{ESTIMATE}: (X R - F f) / X at most: it answers from its cache, and a flush writes that"
-    most_ns = max(2 * LATENCY_MIN_NS, round(write_alone_ms(load.device.row) * MS))
-    path = dotted(*section, "write")
-    draft.sheet.put(section, "write", format_quantity(round(most_ns / 2), "time_ns"), law)
-    draft.sheet.put(section, "write_rate", "0 B/s", "assumed: latency alone, transfer included")
-    draft.prior_between(path, "time_ns", max(LATENCY_MIN_NS, most_ns / CACHE_WAITS), most_ns, law)
+    """Answer writes from the disk's cache, and write them later: for a flush, or when it is idle.
+
+    What a write takes then, flushes tell, who wait for it; without them only the reads before which
+    it is under way, and the prior has it.
+    """
+    put = draft.sheet.put
+    put(section, "cache", CACHE, "assumed: as small as disks have it")
+    law = f"{ESTIMATE}: (X R - F f) / X at most, in which they wait for flushes"
+    alone_ns = max(2 * LATENCY_MIN_NS, round(write_alone_ms(load.device.row) * MS))
+    put(section, "cache_write", format_quantity(alone_ns, "time_ns"), law)
+    least_ns = max(LATENCY_MIN_NS, alone_ns / CACHE_WAITS)
+    path = dotted(*section, "cache_write")
+    draft.prior_between(path, "time_ns", least_ns, CACHE_OFF * alone_ns, law)
+    if are_flushed(load.device.row):
+        law, (down, up) = f"{ESTIMATE}: a flush writes what is in the cache", CACHED_OF_FLUSH
+        time_ms = load.device.row["f_await_ms"]
+    else:
+        law, (down, up) = "assumed: an arm writes about as fast as it reads", CACHED_OF_READ
+        time_ms = _read_alone_ms(load)
+    time_ns = max(LATENCY_MIN_NS, round(time_ms * MS))
+    put(section, "write", format_quantity(time_ns, "time_ns"), law)
+    put(section, "write_rate", "0 B/s", "assumed: latency alone, transfer included")
+    draft.prior_between(dotted(*section, "write"), "time_ns", time_ns / down, time_ns * up, law)
     draft.notes.append(
-        f"{load.name}: it answers writes from its cache, and a flush takes as long as writing that"
-        " does; a cache that is full, of writes that nobody flushes, is not modelled"
+        f"{load.name}: it answers writes from its cache, and writes that later, for a flush or when"
+        " no read is there; its %util counts flushes, and not what is written meanwhile"
     )
+
+
+def _read_alone_ms(load: Load) -> float:
+    """Return what a read takes that waits for nobody, ms: R (1 - util), at least a tenth of R."""
+    idle = 1 - (load.device.util_pct or 0.0) / 100
+    return (load.reads.await_ms or 0.0) * max(idle, 1 / HIDDEN)
 
 
 def _turning(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     """Fit how long a turn takes, if syncs go on where the last request ended.
 
     Of one load it hardly differs from the other requests' time. But with half the load, or twice
-    of it, more of them go on so, or fewer. A drive that answers from its cache turns behind it.
+    of it, more of them go on so, or fewer. What is written from a cache has its place as well.
     """
     is_soon = (load.writes.await_ms or 0.0) < CACHED * (load.device.service_ms or 0.0)
-    if is_soon or load.answers_from_cache or not any(one.kind == SYNC for one in load.classes):
+    waits = load.answers_from_cache or not is_soon
+    if not waits or not any(one.kind == SYNC for one in load.classes):
         return
     middle_ns = round(math.sqrt(TURN_NS[0] * TURN_NS[1]))
     draft.sheet.put(section, "turn", format_quantity(middle_ns, "time_ns"), TURN)

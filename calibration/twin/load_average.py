@@ -95,11 +95,13 @@ class Exactly:
     """What counters tell of the tasks without the chance of readings.
 
     `running` is how many CPUs were busy (None: not told); `queues` has the requests in the queue
-    and in service of each device that tells.
+    and in service of each device that tells. `are_programs`: they are those of programs that always
+    wait, and tell nothing of who is elsewhere.
     """
 
     running: float | None
     queues: Mapping[str, float]
+    are_programs: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +162,8 @@ def exactly_known(seen: Look, *, are_programs: bool = False) -> Exactly:
     """
     busy = seen.cpu.busy
     running = None if busy is None or busy >= FULL else seen.cpu.busy_cpus
-    return Exactly(running=running, queues={} if are_programs else queues_of(seen.devices))
+    queues = {} if are_programs else queues_of(seen.devices)
+    return Exactly(running=running, queues=queues, are_programs=are_programs)
 
 
 def queued(seen: Look) -> float:

@@ -661,6 +661,11 @@ class WriteCache:
             found += zip(self._wanted.starts, self._wanted.ends, strict=True)
         return found
 
+    def stretches(self) -> int:
+        """Return in how many places that lies."""
+        wanted = len(self._wanted.starts) if self._wanted is not None else 0
+        return len(self._extents.starts) + wanted
+
     def has_room(self, sectors: int) -> bool:
         """Return whether a write fits; an empty cache takes any."""
         dirty = self.dirty_sectors()

@@ -462,6 +462,18 @@ def test_what_did_not_come_in_nineteen_seconds_comes_three_times_in_them_at_most
     assert len(asked({READS: 0}, {READS: 0}, seen=seen).asked[0].runs) == DRAWS
 
 
+@given(recorded=st.floats(90, 100), today=st.floats(90, 100), then=st.floats(90, 100))
+def test_programs_that_always_wait_leave_a_full_device_full(
+    recorded: float, today: float, then: float
+) -> None:
+    """A quarter of four of them is one, who leaves it idle for its own CPU time alone."""
+    row = old_row("sda", r=100, w=0, size_kib=8, await_ms=50, util=round(recorded, 2))
+    seen = seen_of(text(row, reports=20))
+    [found] = asked({UTIL: today}, {UTIL: then}, seen=seen, are_programs=True).asked
+    told = min(100.0, round(recorded, 2) * then / today)
+    assert found.summary(UTIL).median == pytest.approx(told, rel=0.01)
+
+
 @given(recorded=st.floats(5, 95), today=st.floats(5, 89), more=st.floats(1, 4), back=st.booleans())
 def test_a_busy_share_grows_with_what_is_in_flight_and_ends_at_all(
     recorded: float, today: float, more: float, back: bool

@@ -221,3 +221,132 @@ def test_of_several_servers_none_is_an_arm():
     refused = Multiserver.refusal(MultiserverParams(servers=2, turn_ns=TURN_NS))
     assert "got 2 (accepted: servers = 1, or turn = 0 s)" in refused
     assert not Multiserver.refusal(MultiserverParams(servers=1, turn_ns=TURN_NS))
+
+
+ANSWERED_NS = 100 * US
+MS = 1000 * US
+
+
+def cached(**changes) -> Station:
+    """Return an arm of 10 ms that answers writes from a cache of 1 MiB."""
+    told = {"read_ns": 10 * MS, "write_ns": 10 * MS, "flush_ns": 50 * US, "refill_ns": 0}
+    told |= {"cache_bytes": 1 << 20, "cache_write_ns": ANSWERED_NS}
+    return station(**(told | changes))
+
+
+def test_a_write_ends_when_it_is_in_the_cache_and_a_read_then_waits_for_it():
+    one = cached()
+    assert one.accept(WRITE, SECTORS, 0, 1000) == ANSWERED_NS
+    assert one.accept(READ, SECTORS, 4 * MS, 0) == 20 * MS
+
+
+def test_reads_go_before_what_is_in_the_cache():
+    """The first of the writes is under way when two reads come; the second waits for both."""
+    one = cached()
+    for place in (1000, 2000):
+        one.accept(WRITE, SECTORS, 0, place)
+    assert [one.accept(READ, SECTORS, 1 * MS, 0) for _ in range(2)] == [20 * MS, 30 * MS]
+    assert one.accept(READ, SECTORS, 35 * MS, 0) == 50 * MS
+
+
+def test_what_is_in_the_cache_is_answered_from_it():
+    one = cached()
+    one.accept(WRITE, SECTORS, 0, 1000)
+    one.accept(WRITE, SECTORS, 0, 2000)
+    assert one.accept(READ, SECTORS, 1 * MS, 2000) == 1 * MS + ANSWERED_NS
+    assert one.accept(READ, SECTORS, 1 * MS, 1996) == 20 * MS
+
+
+def test_a_flush_ends_when_all_is_written_and_what_comes_waits_for_it():
+    one = cached()
+    for place in (1000, 2000, 3000):
+        one.accept(WRITE, SECTORS, 0, place)
+    flushed = one.accept(FLUSH, 0, 2 * MS, 0)
+    assert flushed == 30 * MS + 50 * US
+    assert one.accept(READ, SECTORS, 3 * MS, 0) == flushed + 10 * MS
+
+
+def test_a_flush_of_nothing_takes_what_a_flush_takes():
+    one = cached()
+    one.accept(WRITE, SECTORS, 0, 1000)
+    assert one.accept(FLUSH, 0, 20 * MS, 0) == 20 * MS + 50 * US
+
+
+def test_what_adjoins_is_written_as_one():
+    one = cached(write_rate_bytes_per_s=SECTORS * 512 * 1000)  # 1 ms for each write
+    for number in range(4):
+        one.accept(WRITE, SECTORS, 0, 1000 + number * SECTORS)
+    assert one.accept(FLUSH, 0, 0, 0) == 14 * MS + 50 * US
+
+
+def test_a_full_cache_answers_when_there_is_room():
+    one = cached(cache_bytes=2 * SECTORS * 512)
+    ends = [one.accept(WRITE, SECTORS, 0, 1000 * number) for number in range(5)]
+    told = [0, 0, 10 * MS, 20 * MS, 30 * MS]
+    assert ends == [ANSWERED_NS + begin_ns for begin_ns in told]
+
+
+def test_many_in_the_cache_are_written_sooner_where_many_gain():
+    """By hand: four, three, two and one lie in the cache: S / sqrt(n) each."""
+    one = cached(queue_gain=0.5)
+    for number in range(4):
+        one.accept(WRITE, SECTORS, 0, 1000 * number)
+    told = sum(10 * MS * number**-0.5 for number in (4, 3, 2, 1))
+    assert one.accept(FLUSH, 0, 0, 0) == pytest.approx(told + 50 * US, abs=4)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([READ, WRITE, FLUSH]), st.integers(0, 40), st.integers(0, 30)),
+        max_size=40,
+    ),
+    st.integers(1, 3),
+)
+def test_what_was_answered_is_in_the_cache_or_under_way_or_has_its_place(requests, servers):
+    """Nothing is lost: after a flush nothing is unsafe, before it nothing that nobody wrote."""
+    one, now_ns = cached(servers=servers, cache_bytes=64 * 512), 0
+    written: set[int] = set()
+    for op, place, gap_ms in requests:
+        now_ns += gap_ms * MS
+        sector = place * SECTORS
+        done_ns = one.accept(op, 0 if op == FLUSH else SECTORS, now_ns, sector)
+        assert done_ns > now_ns
+        if op == WRITE:
+            written |= set(range(sector, sector + SECTORS))
+        unsafe = {at for start, end in one.unsafe_runs(now_ns) for at in range(start, end)}
+        assert unsafe <= written
+        if op == WRITE:
+            assert set(range(sector, sector + SECTORS)) <= unsafe
+        if op == FLUSH:
+            assert not one.unsafe_runs(done_ns)
+    end_ns = one.accept(FLUSH, 0, now_ns, 0)
+    assert not one.unsafe_runs(end_ns)
+
+
+@pytest.mark.parametrize("write_ms", [0, 6, 10])
+def test_reads_wait_for_what_is_written_as_a_queue_with_two_classes_has_it(write_ms):
+    """W = (40 S^2 + 32 S_w^2) / 2 / (1 - 40 S), the first class of two (Cobham, 1954)."""
+    reads_per_s, writes_per_s, count = 40, 32, 60_000
+    one, draw = cached(write_ns=max(1, write_ms * MS), cache_bytes=1 << 30), random.Random(5)
+    now_ns, waited_ns, reads = 0.0, 0, 0
+    for number in range(count):
+        now_ns += draw.expovariate((reads_per_s + writes_per_s) / 1e9)
+        if draw.random() < writes_per_s / (reads_per_s + writes_per_s):
+            one.accept(WRITE, SECTORS, int(now_ns), 1000 * (1 + number))
+        else:
+            waited_ns += one.accept(READ, SECTORS, int(now_ns), 0) - int(now_ns) - 10 * MS
+            reads += 1
+    told_ms = (reads_per_s * 10**2 + writes_per_s * write_ms**2) / 1000 / 2 / (1 - 0.4)
+    assert waited_ns / reads / MS == pytest.approx(told_ms, rel=0.04)
+
+
+def test_without_a_cache_nothing_of_it_is_asked():
+    one, other = station(), station(cache_write_ns=7 * MS)
+    for number in range(20):
+        told = (WRITE, SECTORS, number * 40 * US, number)
+        assert one.accept(*told) == other.accept(*told)
+
+
+def test_a_cache_is_no_larger_than_the_drive():
+    refused = Multiserver.refusal(MultiserverParams(capacity_bytes=1 << 30, cache_bytes=1 << 31))
+    assert refused == "cache: larger than the drive, got 2 GiB (accepted: up to 1 GiB)"
