@@ -8,7 +8,8 @@ member by member with the same seeds; of the load average, today's is who else i
 the twin's own tasks, as many as CPU time and queues tell, and what changes is added; shares stay
 below 100 %; a figure that was not recorded, or that today's run has nothing of, is the run's own.
 Intervals hold the members, the chance of the recording, how far a change is trusted, which is
-nothing for no change, and how much of its CPUs the host may give to others then.
+nothing for no change, how much of its CPUs the host may give to others then, and where other files
+lie on an arm's disk.
 Left out: that chances of several figures go together.
 
 With r recorded and s today, s' then, the answer is r s'/s. Of the load average it is who
@@ -29,8 +30,16 @@ Where an interval is wide, one of three parts makes it, each a standard deviatio
    (look/steal.py);
  - twin: members of the fit change differently, as the recording does not tell their parameters, or
    as each is a run of some seconds only;
- - change: what is trusted of a change (CHANGE).
+ - change: what is trusted of a change (CHANGE), and of an arm, that it travels to other places
+   (PLACES).
 By hand: 0.05, 0.12 and 0.15 together are 0.20: an interval from 1 / 1.39 to 1.39 times the median.
+An arm's time goes with where files lie, and other programs' files lie elsewhere. By hand: half a
+turn of 7200 rpm is 4.2 ms, travel takes 1 ms from track to track and 8.5 ms on average. For files
+that may lie anywhere it takes 4.8 +- 2.2 ms, so that a program's requests take 9 ms +- 24 %. The
+mean of four such programs was recorded. That of eight is known to 0.24 / 2 sqrt(2 / 4) = 8 %, for
+four of them are new; that of two of the four to 0.24 / sqrt(4) = 12 %. PLACES is between them, for
+how many programs there are is seldom known. Of programs that always wait it is the rates that go
+with it, of a stream the time that the device is busy.
 By hand: of two minutes the writes of the first took 0.07 ms, those of the second 0.21. The seconds
 say 0.14 to 0.5 / sqrt(120) = 5 %, eight parts to 0.53 / sqrt(8) = 19 %.
 """
@@ -96,12 +105,16 @@ CHANGE: Final[Mapping[str, float]] = {
     LOAD_MEAN: 0.08,
 }
 CHANGE_OTHERS: Final = 0.1
+PLACES: Final = 0.1  # standard deviation of the logarithm of an arm's time, at another load
 FULLEST: Final = 0.9999  # of the time: the hundredths that are printed
 LOAD_SHOWN: Final = 0.1  # tasks: of fewer no width is told
 PARTS_MIN: Final = 6  # of a recording: the scatter of fewer is chance
 SCATTER_MAX: Final = 1.0  # of a logarithm: beyond, a mean says its order of magnitude
 _COUNTS: Final[Mapping[str, str]] = {"r_": "r_per_s", "w_": "w_per_s", "f_": "f_per_s"}
 _RATES: Final = (".r_per_s", ".w_per_s", ".f_per_s")
+# What goes with an arm's time, of requests that come by themselves and of programs that wait.
+_OF_STREAMS: Final = (*RESPONSES, QUEUE, "util_pct")
+_OF_PROGRAMS: Final = (*RESPONSES, "r_per_s", "w_per_s", "f_per_s")
 _NORMAL: Final = NormalDist()
 
 
@@ -241,7 +254,7 @@ def _tied(
             longer = beside.times(name)
             spreads = (0.0, 0.0)
             if name in recorded:
-                spreads = _spreads(name, answer.question, sampling)
+                spreads = _spreads(name, answer.question, sampling, seen, known)
             values, widths[name] = _figure(
                 name, answer, before, recorded, spreads, seen, normal, longer, known
             )
@@ -376,7 +389,9 @@ def _load(
     # sleeps is as many as the queue says, and no better known than that.
     off = math.expm1(_trust(LOAD_MEAN, answer.question)) * min(median(own), abs(median(added)))
     if known.queues:
-        off = max(off, math.expm1(_trust(QUEUE, answer.question)) * median(waiting))
+        queued = [f"disk.{name}.{QUEUE}" for name in known.queues]
+        trust = max(_trusted(name, answer.question, seen, known) for name in queued)
+        off = max(off, math.expm1(trust) * median(waiting))
     values = [
         max(0.0, a + b + math.hypot(scatter, off) * one)
         for a, b, one in zip(others, own, luck, strict=True)
@@ -412,13 +427,28 @@ def _normals(chance: np.random.Generator) -> list[float]:
 
 
 def _spreads(
-    name: str, question: Question | None, sampling: Callable[[str], float]
+    name: str,
+    question: Question | None,
+    sampling: Callable[[str], float],
+    seen: Look,
+    known: Exactly,
 ) -> tuple[float, float]:
     """Return the standard deviations of a figure's logarithm: of the recording, of a change."""
     if question is None:
         return sampling(name), 0.0
     # What comes then has as much chance as what was recorded.
-    return math.sqrt(2) * sampling(name), _trust(name, question)
+    return math.sqrt(2) * sampling(name), _trusted(name, question, seen, known)
+
+
+def _trusted(name: str, question: Question, seen: Look, known: Exactly) -> float:
+    """Return how far a change is trusted, and that an arm's time may be that of other places."""
+    own = _trust(name, question)
+    if question.load == 1 or _is_replaced(question):
+        return own
+    arms = [f"disk.{one.name}" for one in seen.devices if one.serves_singly]
+    device, _dot, column = name.rpartition(".")
+    moved = _OF_PROGRAMS if known.are_programs else _OF_STREAMS
+    return math.hypot(own, PLACES) if device in arms and column in moved else own
 
 
 def _trust(name: str, question: Question) -> float:
