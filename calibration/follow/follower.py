@@ -109,6 +109,19 @@ class Event:
     content: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Loads:
+    """The load average, where it settles and to how much that is known, where the twin's settles.
+
+    All are tasks. `known_to` is a standard error; None where nobody was counted.
+    """
+
+    average: float | None = None
+    settles: float | None = None
+    known_to: float | None = None
+    twin: float | None = None
+
+
 @dataclass
 class Follower:
     """Follows one server; see the package's opening."""
@@ -256,12 +269,13 @@ class Follower:
             found.append((CPUS, "busy_pct", 100 * sum(busy) / len(busy), twin))
         return found
 
-    def load(self) -> tuple[float | None, float | None, float | None]:
+    def loads(self) -> Loads:
         """Return the load average, where it settles, and where the twin's does.
 
-        Both are means since the load is what it is, of five minutes at most: a load average counts
-        tasks every 5 s, so that of a mean of 0.5 a minute knows half. A census with the disks'
-        queues knows more, and leaves out what this follower computes (calibration/look/tasks.py).
+        The last two are means since the load is what it is, of five minutes at most: a load average
+        counts tasks every 5 s, so that of a mean of 0.5 a minute knows half. A census with the
+        disks' queues knows more, and leaves out what this follower computes
+        (calibration/look/tasks.py).
         """
         since_s = max(self.last[-1].end_s - LOAD_S, self._from_s or 0.0)
         series: list[tuple[float | None, float]] = [
@@ -270,10 +284,11 @@ class Follower:
             if one.end_s >= since_s and one.load1 is not None
         ]
         if not series:
-            return None, None, None
+            return Loads()
         twin = fmean(self.twin_loads) if self.twin_loads else None
-        counted = _counted([one for one in self.last if one.end_s >= since_s])
-        return series[-1][1], tasks_of(series) if counted is None else counted, twin
+        found = _counted([one for one in self.last if one.end_s >= since_s])
+        settles, known_to = (tasks_of(series), None) if found is None else found
+        return Loads(average=series[-1][1], settles=settles, known_to=known_to, twin=twin)
 
     def _twin(self, name: str) -> float | None:
         return self.standing.twin.get(name) if self.standing is not None else None
@@ -454,18 +469,21 @@ class Follower:
         return Event(kind="note", at=at, text=text)
 
 
-def _counted(readings: Sequence[Reading]) -> float | None:
-    """Return the tasks that a load average counts, by the readings' censuses; None: not taken."""
+def _counted(readings: Sequence[Reading]) -> tuple[float, float | None] | None:
+    """Return the tasks that a load average counts, by censuses, and their standard error.
+
+    None where a reading has no census.
+    """
     if not all(one.censuses and one.interval.busy is not None for one in readings):
         return None
     running = fmean((one.interval.busy or 0.0) * one.censuses[-1].cpus for one in readings)
     taken = [(census, _disks(one)) for one in readings for census in one.censuses]
-    beside, _error = mean_with_queue(
+    beside, error = mean_with_queue(
         [census.asleep + census.waiting for census, _disks in taken],
         [sum(census.in_flight.get(name, 0) for name in disks) for census, disks in taken],
         [sum(one.interval.devices[name]["aqu_sz"] for name in _disks(one)) for one in readings],
     )
-    return running + beside
+    return running + beside, error
 
 
 def _disks(reading: Reading) -> list[str]:

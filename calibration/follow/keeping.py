@@ -32,7 +32,7 @@ from calibration.twin.answers import (
     waited_for,
 )
 from calibration.twin.columns import columns_of_run
-from calibration.twin.commits import beside, commit_s
+from calibration.twin.commits import CacheSign, beside, commit_s
 from calibration.twin.demands import LOG_IDLE, READ, SYNC, Load, NothingToTwin
 from calibration.twin.draft import ASKED_INTERVAL, BOUNDS, Draft, process_name
 from calibration.twin.fitting import draw_drafts, ensemble_text, fit_best
@@ -76,6 +76,7 @@ DIMENSIONS: Final[Mapping[str, str]] = {
     "write": "time_ns",
     "read_rate": "bytes_per_s",
     "write_rate": "bytes_per_s",
+    "flush": "time_ns",
 }
 _UNITS: Final = {"rate_per_s": "/s", "bytes_per_s": "B/s", "time_ns": "ns"}
 
@@ -264,11 +265,11 @@ class Kept:
         steps = {}
         for key, (letter, power) in SERVICE.items():
             off = _ratio(server, self.figures, f"{name}.{letter}_await_ms")
-            if device.serves_singly and not load.answers_from_cache:
+            if device.serves_singly and load.cache_sign is None:
                 off = math.sqrt(off * busy)
             steps[key] = off ** (gain * power)
-        if load.answers_from_cache:
-            of_flushes = busy**DAMPING if load.flushes_wait else 1.0
+        if load.cache_sign is not None:
+            of_flushes = busy**DAMPING if load.cache_sign is CacheSign.BY_FLUSHES else 1.0
             steps |= {"write": of_flushes, "write_rate": 1.0}
         for key, step in steps.items():
             self._multiply((*disk_section(device.name), key), step, SERVICE_STEP_MAX)

@@ -30,16 +30,16 @@ Where an interval is wide, one of three parts makes it, each a standard deviatio
    (look/steal.py);
  - twin: members of the fit change differently, as the recording does not tell their parameters, or
    as each is a run of some seconds only;
- - change: what is trusted of a change (CHANGE), and of an arm, that it travels to other places
-   (PLACES).
+ - change: what is trusted of a change (CHANGE), and that an arm travels to other places (PLACE).
 By hand: 0.05, 0.12 and 0.15 together are 0.20: an interval from 1 / 1.39 to 1.39 times the median.
-An arm's time goes with where files lie, and other programs' files lie elsewhere. By hand: half a
-turn of 7200 rpm is 4.2 ms, travel takes 1 ms from track to track and 8.5 ms on average. For files
-that may lie anywhere it takes 4.8 +- 2.2 ms, so that a program's requests take 9 ms +- 24 %. The
-mean of four such programs was recorded. That of eight is known to 0.24 / 2 sqrt(2 / 4) = 8 %, for
-four of them are new; that of two of the four to 0.24 / sqrt(4) = 12 %. PLACES is between them, for
-how many programs there are is seldom known. Of programs that always wait it is the rates that go
-with it, of a stream the time that the device is busy.
+An arm's time goes with where files lie, and other programs' files lie elsewhere. Assumed: to those
+of one program it travels for any time from that from track to track to the average, 1 to 8.5 ms at
+7200 rpm, 4.8 +- 2.2 ms. With half a turn, 4.2 ms, its requests take 9 ms +- 24 %. The mean of N
+programs was recorded. Of k N a share (k - 1) / k is new, whose mean differs from today's by 0.24
+sqrt(1 / N + 1 / ((k - 1) N)): so the mean of all is known to 0.24 sqrt((1 - 1 / k) / N). Of fewer,
+k below 1, some of the N are left, whose mean is known to 0.24 sqrt((1 / k - 1) / N). By hand, N =
+4: of twice as many to 8 %, of four times as many to 10 %, of half to 12 %. Of programs that always
+wait it is the rates that go with it, of a stream the time that the device is busy.
 By hand: of two minutes the writes of the first took 0.07 ms, those of the second 0.21. The seconds
 say 0.14 to 0.5 / sqrt(120) = 5 %, eight parts to 0.53 / sqrt(8) = 19 %.
 """
@@ -105,7 +105,8 @@ CHANGE: Final[Mapping[str, float]] = {
     LOAD_MEAN: 0.08,
 }
 CHANGE_OTHERS: Final = 0.1
-PLACES: Final = 0.1  # standard deviation of the logarithm of an arm's time, at another load
+PLACE: Final = 0.24  # standard deviation of an arm's time with the files of one program
+PROGRAMS: Final = 4  # today; assumed
 FULLEST: Final = 0.9999  # of the time: the hundredths that are printed
 LOAD_SHOWN: Final = 0.1  # tasks: of fewer no width is told
 PARTS_MIN: Final = 6  # of a recording: the scatter of fewer is chance
@@ -140,16 +141,17 @@ def ask(
         run=draft.asked_run,
         left_open=draft.left_open,
     )
-    return anchored(simulated, seen, seed, are_programs=bool(draft.closed))
+    closed = [one.name for one in draft.loads if one.is_closed]
+    return anchored(simulated, seen, seed, closed=closed)
 
 
-def anchored(answers: Answers, seen: Look, seed: int, *, are_programs: bool = False) -> Answers:
+def anchored(answers: Answers, seen: Look, seed: int, *, closed: Collection[str] = ()) -> Answers:
     """Return the answers tied to a recording.
 
-    `are_programs` says that the load is programs that always wait, whose number is known.
+    `closed` are the devices for which programs always wait, whose number is known.
     """
     today, seen = answers.today, steady(seen)
-    known = exactly_known(seen, are_programs=are_programs)
+    known = exactly_known(seen, closed)
     stretch = stretch_of(seen.used)
     explained = _explained(stretch) if known.queues else set()
     sampling = cache(partial(_sampling, seen=seen, explained=explained))  # the same of all answers
@@ -324,7 +326,7 @@ def _changed(
         return then
     if now <= 0:
         return recorded[name]
-    if name.endswith("util_pct") and not known.are_programs:
+    if name.endswith("util_pct") and _device(name) not in known.closed:
         return _share(_flight(recorded[name]) * _flight(then) / _flight(now))
     return recorded[name] * then / now
 
@@ -389,9 +391,7 @@ def _load(
     # sleeps is as many as the queue says, and no better known than that.
     off = math.expm1(_trust(LOAD_MEAN, answer.question)) * min(median(own), abs(median(added)))
     if known.queues:
-        queued = [f"disk.{name}.{QUEUE}" for name in known.queues]
-        trust = max(_trusted(name, answer.question, seen, known) for name in queued)
-        off = max(off, math.expm1(trust) * median(waiting))
+        off = max(off, math.expm1(_trust_of_queues(answer.question, seen, known)) * median(waiting))
     values = [
         max(0.0, a + b + math.hypot(scatter, off) * one)
         for a, b, one in zip(others, own, luck, strict=True)
@@ -443,12 +443,31 @@ def _spreads(
 def _trusted(name: str, question: Question, seen: Look, known: Exactly) -> float:
     """Return how far a change is trusted, and that an arm's time may be that of other places."""
     own = _trust(name, question)
-    if question.load == 1 or _is_replaced(question):
+    device, column = _device(name), name.rpartition(".")[2]
+    moved = _OF_PROGRAMS if device in known.closed else _OF_STREAMS
+    is_arm = any(one.name == device and one.serves_singly for one in seen.devices)
+    if not is_arm or column not in moved or _is_replaced(question):
         return own
-    arms = [f"disk.{one.name}" for one in seen.devices if one.serves_singly]
-    device, _dot, column = name.rpartition(".")
-    moved = _OF_PROGRAMS if known.are_programs else _OF_STREAMS
-    return math.hypot(own, PLACES) if device in arms and column in moved else own
+    return math.hypot(own, _places(question.load))
+
+
+def _device(name: str) -> str:
+    """Return the device of a figure; nothing, if it is of none."""
+    kind, _dot, rest = name.partition(".")
+    return rest.rpartition(".")[0] if kind == "disk" else ""
+
+
+def _places(times: float) -> float:
+    """Return how far an arm's time at so many times the load is known, relative; see above."""
+    share = 1 - 1 / times if times > 1 else 1 / times - 1
+    return PLACE * math.sqrt(share / PROGRAMS)
+
+
+def _trust_of_queues(question: Question, seen: Look, known: Exactly) -> float:
+    """Return how far the change of all queues together is trusted: each by its share."""
+    total = sum(known.queues.values()) or 1.0
+    trusted = {x: _trusted(f"disk.{x}.{QUEUE}", question, seen, known) for x in known.queues}
+    return sum(trusted[name] * queue / total for name, queue in known.queues.items())
 
 
 def _trust(name: str, question: Question) -> float:

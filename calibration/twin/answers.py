@@ -24,6 +24,7 @@ from calibration.look.devices import VIRTUAL
 from calibration.look.intervals import PART_S
 from calibration.look.steal import stretch_of
 from calibration.twin.columns import figures_of
+from calibration.twin.commits import CacheSign, cache_sign
 from calibration.twin.demands import WRITE
 from calibration.twin.draft import Draft, LeftOpen
 from calibration.twin.load_average import tasks_of_run
@@ -513,7 +514,7 @@ def limits_of(seen: Look) -> dict[str, float]:
 
     By the utilisation law, U = X D. Background work (nice) makes room; what the host gives to
     others does not. A device without an arm serves several requests at a time, and is not among
-    them.
+    them; nor is a disk of which nobody knows how long it writes what is in its cache.
     """
     found = {}
     figures = {f"cpu.{name}": value for name, value in seen.cpu.shares_pct.items()}
@@ -522,7 +523,7 @@ def limits_of(seen: Look) -> dict[str, float]:
     if taken := _taken(figures):
         found[CPUS] = FULL / (taken / 100)
     for one in seen.devices:
-        if one.serves_singly and one.util_pct:
+        if one.serves_singly and one.util_pct and cache_sign(one) is not CacheSign.BY_READS:
             found[one.name] = FULL / (one.util_pct / 100)
     return found
 

@@ -33,9 +33,11 @@ share commits as well, up to X / data - 1.
 A disk that answers from its cache takes next to nothing for a write, and for a flush as long as it
 takes to write what is there. The kernel accounts a write that flushes when its flushes are done,
 too (block/blk-flush.c), so that writes alone take (X R - F f) / X, in which they wait for others'
-flushes. Where nobody flushes, reads tell: behind an arm that is busy with reads for a share U of
-the time, whoever comes waits for half a read at least in U of all cases. Writes that take less than
-half of that are not behind them. What the arm then writes no column shows, and reads wait for it.
+flushes. Where hardly anybody flushes, reads tell: at an arm that is busy with reads for a share U
+of the time, who comes by chance waits for half a read in U of all cases. Writes that take less than
+half of that do not wait for reads. What the arm writes later no column shows, and reads wait for
+it. Flushes that have nothing to write say that what is cached is safe (a battery, a host's memory):
+then nothing is told of it.
 By hand: 49.8 writes/s of 3.6 ms with 25 flushes/s of 6.0 ms leave 0.6 ms of a write; of 15.7 % util
 a flush has 6.3 ms. Of a disk that writes through it is the other way round: 32 writes/s of 6.2 ms
 with 16 flushes/s of 1.1 ms leave 5.6.
@@ -51,6 +53,7 @@ writes; the other 209.5 are bulk.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from calibration.look.devices import DeviceLook
@@ -108,11 +111,6 @@ OVERWRITE: Final = Promise(flushes=1.0, requests=1.0, bytes=0, is_shared=False)
 def are_waited_for(flushes_per_s: float) -> bool:
     """Return whether there are more flushes than a journal makes by itself."""
     return flushes_per_s > OWN_FLUSHES_PER_S
-
-
-def are_flushed(row: Mapping[str, float]) -> bool:
-    """Return whether writes have flushes, one for six at least: most are of fsyncs then."""
-    return row.get("f_per_s", 0.0) * SINGLE_MAX >= row.get("w_per_s", 0.0)
 
 
 def promise_of(writes_per_s: float, flushes_per_s: float, *, alone: bool) -> Promise:
@@ -188,31 +186,37 @@ def write_alone_ms(row: Mapping[str, float]) -> float:
     return max(0.0, row.get("w_await_ms", 0.0) - flushes / writes) if writes else 0.0
 
 
-def answers_from_cache(device: DeviceLook) -> bool:
-    """Return whether writes are in a disk's cache when they are answered.
+class CacheSign(Enum):
+    """What tells that writes are in a disk's cache when they are answered."""
 
-    Then a write alone is soon answered; and most of the time of writes is of flushes, or writes do
-    not wait for the reads before them: see above.
-    """
+    BY_FLUSHES = "flushes have most of the time of writes, and a write alone is soon answered"
+    BY_READS = "writes do not wait for the reads before them"
+
+
+def cache_sign(device: DeviceLook) -> CacheSign | None:
+    """Return what tells that a disk answers writes from its cache; None: nothing does."""
     row = device.row
-    if not device.serves_singly or not row.get("w_per_s") or "w_await_ms" not in row:
-        return False
-    alone_ms = write_alone_ms(row)
+    if not device.serves_singly or "w_await_ms" not in row:
+        return None
+    writes, alone_ms = row.get("w_per_s", 0.0), write_alone_ms(row)
     flush_ms = row.get("f_await_ms", 0.0)
     flushes = row.get("f_per_s", 0.0) * flush_ms
-    if flushes and flushes >= OF_FLUSHES * row["w_per_s"] * row["w_await_ms"]:
-        return alone_ms < SOON * flush_ms
-    return alone_ms < SOON * wait_for_reads_ms(row)
+    hardly_flushed = row.get("f_per_s", 0.0) * SINGLE_MAX < writes
+    if hardly_flushed and alone_ms < SOON * wait_for_reads_ms(device):
+        return CacheSign.BY_READS
+    most = flushes > 0 and flushes >= OF_FLUSHES * writes * row["w_await_ms"]
+    return CacheSign.BY_FLUSHES if most and alone_ms < SOON * flush_ms else None
 
 
-def wait_for_reads_ms(row: Mapping[str, float]) -> float:
-    """Return how long at least a request waits that comes to an arm with such reads, ms.
+def wait_for_reads_ms(device: DeviceLook) -> float:
+    """Return how long a request waits on average that comes by chance to an arm with its reads, ms.
 
-    In a share U = X R of all cases, at most 1, for half of what one takes, U / X. Those that wait
-    themselves are left out.
+    In a share U of all cases, for half of what one takes, U / X. Those that wait themselves are
+    left out.
     """
+    row = device.row
     reads = row.get("r_per_s", 0.0)
-    busy = min(1.0, reads * row.get("r_await_ms", 0.0) / 1000)
+    busy = min(reads * row.get("r_await_ms", 0.0) / 1000, (device.util_pct or 0.0) / 100)
     return 1000 * busy * busy / (2 * reads) if reads else 0.0
 
 

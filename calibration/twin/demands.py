@@ -82,10 +82,11 @@ from calibration.twin.commits import (
     NO_JOURNAL,
     OVERWRITE,
     REQUESTS,
+    CacheSign,
     Promise,
-    answers_from_cache,
     are_waited_for,
     beside,
+    cache_sign,
     commit_s,
     data_writes,
     logs_like_xfs,
@@ -220,12 +221,14 @@ class Load:
         before_ms = util * (self.device.service_ms or 0.0) / 2
         waited_for = are_waited_for(row.get("f_per_s", 0.0))
         is_long = before_ms >= WAITS_COUNT * row.get("f_await_ms", inf)
-        return waited_for and (is_long or self.answers_from_cache)
+        return waited_for and (is_long or self.cache_sign is CacheSign.BY_FLUSHES)
 
     @property
-    def answers_from_cache(self) -> bool:
-        """Whether it is a disk that has its writes in its cache when they are answered."""
-        return answers_from_cache(self.device)
+    def cache_sign(self) -> CacheSign | None:
+        """What tells that it is a disk that has its writes in its cache when they are answered."""
+        if self.writes.rate_per_s < CLASS_PER_S:
+            return None
+        return cache_sign(self.device)
 
     @property
     def has_bursts(self) -> bool:

@@ -20,7 +20,7 @@ from calibration.twin.commits import (
     COMMIT,
     OVERWRITE,
     SINGLE_FLUSH,
-    are_flushed,
+    CacheSign,
     commit_s,
     write_alone_ms,
 )
@@ -66,7 +66,7 @@ LATENCY_MIN_NS: Final = 10_000  # of any device
 CACHE_WAITS: Final = 16.0  # times what a drive's cache takes: a write waits for others' flushes
 CACHE_OFF: Final = 1.25  # a mean of few long waits
 CACHE: Final = "16 MiB"  # hdd: disks of 2008 and later have 16 to 256 MiB
-CACHED_OF_FLUSH: Final = (4.0, 2.0)  # a flush writes from half a request's place to four, less
+CACHED_OF_FLUSH: Final = (4.0, 4.0)  # a write: it may join others, or others may have no place
 CACHED_OF_READ: Final = (4.0, 1.5)  # sorted by place and joined, or at random and with settling
 FLUSH_WAITS: Final = 64  # times what a flush itself takes, at most: as many requests before it
 HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
@@ -469,7 +469,7 @@ def _flush(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     if not flush_ms or not load.device.row.get("f_per_s"):
         return
     time_ns = max(1000, round(flush_ms * MS))
-    if not (load.is_closed or load.flushes_wait or load.answers_from_cache):
+    if not (load.is_closed or load.flushes_wait or load.cache_sign):
         text = format_quantity(time_ns, "time_ns")
         draft.sheet.put(section, "flush", text, f"{RECORDED}: f_await")
         return
@@ -492,12 +492,12 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     gained = max(1.0, load.device.row.get("aqu_sz", 1.0)) ** GAIN[1]
     for word, direction in (("read", load.reads), ("write", load.writes)):
         law, time_ms = f"{ESTIMATE}: S = util / X", load.device.service_ms or 0.0
-        if load.answers_from_cache:
+        if load.cache_sign:
             if word == "write":
                 _cached_writes(draft, load, section)
                 continue
             if direction.await_ms:
-                law, time_ms = f"{ESTIMATE}: S = R (1 - util)", _read_alone_ms(load)
+                law, time_ms = _read_alone_ms(load)
         service_ns = max(LATENCY_MIN_NS, round(time_ms * MS))
         put(section, word, format_quantity(service_ns, "time_ns"), law)
         put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
@@ -521,12 +521,13 @@ def _cached_writes(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     least_ns = max(LATENCY_MIN_NS, alone_ns / CACHE_WAITS)
     path = dotted(*section, "cache_write")
     draft.prior_between(path, "time_ns", least_ns, CACHE_OFF * alone_ns, law)
-    if are_flushed(load.device.row):
-        law, (down, up) = f"{ESTIMATE}: a flush writes what is in the cache", CACHED_OF_FLUSH
-        time_ms = load.device.row["f_await_ms"]
+    if load.cache_sign is CacheSign.BY_FLUSHES:
+        law = f"{ESTIMATE}: F f / X: a flush writes what is in the cache"
+        row, (down, up) = load.device.row, CACHED_OF_FLUSH
+        time_ms = row["f_await_ms"] * row["f_per_s"] / max(row["w_per_s"], row["f_per_s"])
     else:
         law, (down, up) = "assumed: an arm writes about as fast as it reads", CACHED_OF_READ
-        time_ms = _read_alone_ms(load)
+        _law, time_ms = _read_alone_ms(load)
     time_ns = max(LATENCY_MIN_NS, round(time_ms * MS))
     put(section, "write", format_quantity(time_ns, "time_ns"), law)
     put(section, "write_rate", "0 B/s", "assumed: latency alone, transfer included")
@@ -537,10 +538,20 @@ def _cached_writes(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     )
 
 
-def _read_alone_ms(load: Load) -> float:
-    """Return what a read takes that waits for nobody, ms: R (1 - util), at least a tenth of R."""
-    idle = 1 - (load.device.util_pct or 0.0) / 100
-    return (load.reads.await_ms or 0.0) * max(idle, 1 / HIDDEN)
+def _read_alone_ms(load: Load) -> tuple[str, float]:
+    """Return a law, and what a read takes by it that waits for nobody, ms.
+
+    Of reads that come by chance it is R (1 - util); of programs that always wait what the flushes
+    leave of the busy time, for each of X reads.
+    """
+    row, util = load.device.row, (load.device.util_pct or 0.0) / 100
+    await_ms = load.reads.await_ms or 0.0
+    if not load.is_closed or not load.reads.rate_per_s:
+        return f"{ESTIMATE}: S = R (1 - util)", await_ms * (1 - util)
+    flushes = row.get("f_per_s", 0.0) * row.get("f_await_ms", 0.0) / 1000
+    left_ms = 1000 * max(0.0, util - flushes) / load.reads.rate_per_s
+    law = f"{ESTIMATE}: S = (util - F f) / X, at least R / {HIDDEN:g}"
+    return law, min(await_ms, max(left_ms, await_ms / HIDDEN))
 
 
 def _turning(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
@@ -550,7 +561,7 @@ def _turning(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     of it, more of them go on so, or fewer. What is written from a cache has its place as well.
     """
     is_soon = (load.writes.await_ms or 0.0) < CACHED * (load.device.service_ms or 0.0)
-    waits = load.answers_from_cache or not is_soon
+    waits = load.cache_sign or not is_soon
     if not waits or not any(one.kind == SYNC for one in load.classes):
         return
     middle_ns = round(math.sqrt(TURN_NS[0] * TURN_NS[1]))
@@ -575,7 +586,7 @@ def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     if load.writes.is_large:
         service_ms = write_service_ms(load.writes, load.reads, load.device)
         _transfer(draft, section, "write", load.writes.size_bytes, service_ms, (4, 4))
-    elif load.answers_from_cache:
+    elif load.cache_sign:
         _cached_writes(draft, load, section)
     else:
         _latency(draft, section, "write", load.device.service_ms or 0.0, (4, 4))

@@ -50,7 +50,7 @@ The 8 programs by vmstat: b and r are 4.5. The twin has 4.0 in I/O of its 9.2: 0
 its load average today is 9.7.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 from math import hypot
 from statistics import fmean
@@ -95,13 +95,13 @@ class Exactly:
     """What counters tell of the tasks without the chance of readings.
 
     `running` is how many CPUs were busy (None: not told); `queues` has the requests in the queue
-    and in service of each device that tells. `are_programs`: they are those of programs that always
-    wait, and tell nothing of who is elsewhere.
+    and in service of each device that tells. Where programs always wait for one of them (`closed`),
+    queues tell nothing of who is elsewhere, and none is here.
     """
 
     running: float | None
     queues: Mapping[str, float]
-    are_programs: bool = False
+    closed: Collection[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,16 +154,16 @@ def recorded_tasks(seen: Look) -> Counted | None:
     return Counted(running=running, asleep=told.mean - running)
 
 
-def exactly_known(seen: Look, *, are_programs: bool = False) -> Exactly:
+def exactly_known(seen: Look, closed: Collection[str] = ()) -> Exactly:
     """Return what a recording's counters tell of its tasks: CPU time, and the disks' queues.
 
-    Of full CPUs their time does not tell who waits for them, and of programs that always wait the
-    queues do not tell who is elsewhere.
+    Of full CPUs their time does not tell who waits for them, and of programs that always wait for
+    the devices `closed` the queues do not tell who is elsewhere.
     """
     busy = seen.cpu.busy
     running = None if busy is None or busy >= FULL else seen.cpu.busy_cpus
-    queues = {} if are_programs else queues_of(seen.devices)
-    return Exactly(running=running, queues=queues, are_programs=are_programs)
+    queues = {} if closed else queues_of(seen.devices)
+    return Exactly(running=running, queues=queues, closed=closed)
 
 
 def queued(seen: Look) -> float:

@@ -26,8 +26,8 @@ from calibration.look.devices import VIRTUAL, DeviceLook
 from calibration.look.intervals import is_overcounted
 from calibration.twin.commits import (
     OWN_WRITES,
-    answers_from_cache,
     are_waited_for,
+    cache_sign,
     logs_like_xfs,
     moves_nothing,
     waits_for_all,
@@ -258,12 +258,15 @@ def _disk(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -
 
 def _write_cache(sheet: Sheet, device: DeviceLook, server: Server) -> None:
     """Give a disk that was flushed a cache, unless its writes show that it has none."""
-    flushes = device.row.get("f_per_s", 0.0)
+    flushes, told = device.row.get("f_per_s", 0.0), cache_sign(device)
+    section = disk_section(device.name)
+    if told is not None:
+        sheet.put(section, "write_cache", True, f"{RECORDED}: {told.value}")
+        return
     if not flushes:
         return
-    section = disk_section(device.name)
     flush_ms, write_ms = device.row.get("f_await_ms"), device.row.get("w_await_ms")
-    if answers_from_cache(device) or flush_ms is None or write_ms is None or flush_ms >= write_ms:
+    if flush_ms is None or write_ms is None or flush_ms >= write_ms:
         sheet.put(section, "write_cache", True, f"{RECORDED}: {flushes:.3g} flushes/s")
         return
     times = f"a flush takes {flush_ms:.2g} ms, a write {write_ms:.2g} ms"

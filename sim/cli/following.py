@@ -19,7 +19,7 @@ import click
 
 from calibration.follow.bench import Bench
 from calibration.follow.feeds import Feed, FeedError, feed_of
-from calibration.follow.follower import FIGURES, WINDOW_S, Event, Follower, short
+from calibration.follow.follower import FIGURES, WINDOW_S, Event, Follower, Loads, short
 from calibration.follow.jobs import Job, Result
 from calibration.follow.state import StateError, restore, state_of
 from calibration.look.files import GAP
@@ -178,10 +178,10 @@ class Teller:
         """Show server and twin side by side."""
         rows = follower.rows(length_s)
         at = follower.last[-1].at
-        load = follower.load()
-        self._json("reading", at=at.isoformat(timespec="seconds"), **_row_content(rows, load))
+        loads = follower.loads()
+        self._json("reading", at=at.isoformat(timespec="seconds"), **_row_content(rows, loads))
         if self.screen is not None:
-            self.screen.show(at, rows, load)
+            self.screen.show(at, rows, loads)
         elif self.out is not None:
             if not self._has_head:
                 print(
@@ -189,7 +189,7 @@ class Teller:
                     file=self.out,
                 )
                 self._has_head = True
-            print(f"{at:%H:%M:%S} {line_of(rows, load)}", file=self.out, flush=True)
+            print(f"{at:%H:%M:%S} {line_of(rows, loads)}", file=self.out, flush=True)
 
     def _json(self, kind: str, **content: Any) -> None:
         if self.json_out is not None:
@@ -198,14 +198,13 @@ class Teller:
 
 
 Rows = Sequence[tuple[str, str, float, float | None]]
-Load = tuple[float | None, float | None, float | None]
 
 
-def line_of(rows: Rows, load: Load) -> str:
+def line_of(rows: Rows, loads: Loads) -> str:
     """Return server and twin as one line."""
     parts = []
-    if load[1] is not None:
-        parts.append(f"load {_pair(load[1], load[2])}")
+    if loads.settles is not None:
+        parts.append(f"load {_pair(loads.settles, loads.twin)}")
     resources = list(dict.fromkeys(resource for resource, *_rest in rows))
     devices = [one for one in resources if any(x[:2] == (one, "util_pct") for x in rows)]
     chosen = {*(one for one in resources if one not in devices), *devices[:SHOWN_MAX]}
@@ -224,12 +223,17 @@ def _pair(server: float, twin: float | None) -> str:
     return f"{short(server)}|{short(twin) if twin is not None else '-'}"
 
 
-def _row_content(rows: Rows, load: Load) -> dict[str, Any]:
+def _row_content(rows: Rows, loads: Loads) -> dict[str, Any]:
     figures: dict[str, dict[str, dict[str, float | None]]] = {}
     for resource, column, server, twin in rows:
         figures.setdefault(resource, {})[column] = {"server": server, "twin": twin}
-    names = ("load1", "load_settles", "twin_load")
-    return {"resources": figures, **dict(zip(names, load, strict=True))}
+    return {
+        "resources": figures,
+        "load1": loads.average,
+        "load_settles": loads.settles,
+        "load_known_to": loads.known_to,
+        "twin_load": loads.twin,
+    }
 
 
 def follow(

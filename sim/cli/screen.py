@@ -19,14 +19,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from calibration.follow.follower import FIGURES, short
+from calibration.follow.follower import FIGURES, Loads, short
 
 ENTER: Final = ("\r", "\n")
 ERASE: Final = ("\x7f", "\b")
 ERASE_ALL: Final = "\x15"  # Ctrl-U
 KEYS_MAX: Final = 1024
 Rows = Sequence[tuple[str, str, float, float | None]]
-Load = tuple[float | None, float | None, float | None]
 
 
 class Screen:
@@ -60,9 +59,9 @@ class Screen:
         """Print a line above the table."""
         self._console.print(Text(text, style="bold red" if is_alarm else ""))
 
-    def show(self, at: datetime, rows: Rows, load: Load) -> None:
+    def show(self, at: datetime, rows: Rows, loads: Loads) -> None:
         """Draw server and twin."""
-        self._table = table_of(f"{self._name}, {at:%H:%M:%S}", rows, load)
+        self._table = table_of(f"{self._name}, {at:%H:%M:%S}", rows, loads)
         self._draw()
 
     def wait(self, left_s: float) -> str:
@@ -94,17 +93,23 @@ class Screen:
         self._live.update(Group(self._table, prompt), refresh=True)
 
 
-def table_of(title: str, rows: Rows, load: Load) -> Table:
-    """Return server and twin, a row for each figure, with how far they are apart."""
+def table_of(title: str, rows: Rows, loads: Loads) -> Table:
+    """Return server and twin, a row for each figure, with how far they are apart.
+
+    A load that was counted is known to its standard error, which is beside it.
+    """
     table = Table(title=title, title_justify="left")
     table.add_column("")
     table.add_column("")
     for heading in ("server", "twin", "apart"):
         table.add_column(heading, justify="right")
-    if load[0] is not None:
-        table.add_row("load", "average", short(load[0]), "", "")
-    if load[1] is not None:
-        table.add_row("", "settles at", *_cells(load[1], load[2]))
+    if loads.average is not None:
+        table.add_row("load", "average", short(loads.average), "", "")
+    if loads.settles is not None:
+        settles, of_twin, apart = _cells(loads.settles, loads.twin)
+        if loads.known_to:
+            settles = f"{settles} +- {short(loads.known_to)}"
+        table.add_row("", "settles at", settles, of_twin, apart)
     last = ""
     for resource, column, server, twin in rows:
         if server or twin:

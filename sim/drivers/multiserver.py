@@ -32,8 +32,10 @@ A disk may have a cache for what is written. A write ends when it is in there, a
 written later: at once if no read is there, and then the next one in ascending order, joined with
 what adjoins it. So reads go first, but one that comes while something is written waits for that. A
 flush waits until all that is in the cache is written, and what comes meanwhile waits for the flush
-(ATA's FLUSH CACHE EXT is not queued). A full cache answers when there is room again. A read of what
-is in it takes as long as a write does. By hand: 40 reads/s of S = 10 ms and 32 writes/s of 6 ms,
+(ATA's FLUSH CACHE EXT is not queued). A full cache answers when there is room again, which what is
+being written does not leave yet. A read of what is in it takes as long as a write does. The more
+places there are to write, the less each takes, as in a queue; of more than 32 nothing is known of
+that, and 32 count. By hand: 40 reads/s of S = 10 ms and 32 writes/s of 6 ms,
 S_w. The arm is busy for 0.40 + 0.19 of the time. A read waits for what is under way and for reads
 before it, in a queue with two classes: (40 S^2 + 32 S_w^2) / 2 / (1 - 0.40) = 4.3 ms. So it takes
 14.3 ms, without the writes 13.3, and 16 ms with S_w = S.
@@ -57,6 +59,7 @@ interference of reads and writes (`ssd`); idle states of the host's CPU, each wi
 runs on the host.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
@@ -75,6 +78,7 @@ from sim.units import NS_PER_S
 
 _MEASURED: Final = "assumed: a small SATA SSD; a scenario says what was measured"
 QUEUE_DEPTH: Final = 128  # requests that it takes, those that wait for a server included
+GAINING_MAX: Final = 32  # places in a cache; the gains above are of 32 in a queue at most
 _LEAST: Final = 1e-300  # instead of 0, whose logarithm there is none of
 
 
@@ -196,12 +200,21 @@ class Station:
         self._cache: WriteCache | None = WriteCache(cached) if cached else None
         self._cache_write_ns = params.cache_write_ns
         self._cached_ns = 0  # when something came into the cache
+        self._answered_ns = 0  # when all of it has been answered
+        self._flushed_ns = 0  # when the last flush ends
         self._place = 0  # where the last one ends that left it
-        self._leaving: list[tuple[int, int, int]] = []  # when it is written, from where, to where
+        # When it is written what left it, from where, to where; and how much that is.
+        self._leaving: deque[tuple[int, int, int]] = deque()
+        self._leaving_sectors = 0
 
     def attach(self, uniform: Callable[[], float]) -> None:
         """Learn chance, as uniform numbers from 0 to 1; called once."""
         self._uniform = uniform
+
+    @property
+    def has_cache(self) -> bool:
+        """Whether it answers writes before they are where they belong."""
+        return self._cache is not None
 
     def accept(self, op: int, sectors: int, now_ns: int, sector: int) -> int:
         """Take a request in that begins at `sector`; return when it will be done."""
@@ -213,7 +226,9 @@ class Station:
             self._ready_ns = now_ns + lost(self._refill_ns, idle_ns, self._life_ns)
         start_ns = max(now_ns, self._ready_ns)
         if cache is not None:
+            start_ns = max(start_ns, self._flushed_ns)
             if op == FLUSH:
+                start_ns = max(start_ns, self._answered_ns)
                 while cache.dirty_sectors():
                     self._write_next(cache)
             elif op == WRITE or cache.holds(sector, sector + sectors):
@@ -221,6 +236,7 @@ class Station:
         if op == FLUSH:
             done_ns = max(start_ns, self._last_ns) + self._flush_ns
             self._free_ns = [done_ns] * len(self._free_ns)
+            self._flushed_ns = done_ns
         else:
             if self._gain:
                 self._share = self._gained(now_ns)
@@ -248,22 +264,42 @@ class Station:
         """Return when the cache has taken a write, or has answered a read of what is in it."""
         room_ns = now_ns
         if op == WRITE:
-            while not cache.has_room(sectors):
-                room_ns = max(room_ns, self._write_next(cache))
+            if not cache.has_room(sectors + self._leaving_sectors):
+                room_ns = self._room_ns(cache, sectors, now_ns)
             cache.add(sector, sector + sectors)
             self._cached_ns = now_ns
-        return room_ns + int(self._cache_write_ns * self._spread())
+        answered_ns = room_ns + int(self._cache_write_ns * self._spread())
+        self._answered_ns = max(self._answered_ns, answered_ns)
+        return answered_ns
+
+    def _room_ns(self, cache: WriteCache, sectors: int, now_ns: int) -> int:
+        """Return when so much of the cache has been written that there is room."""
+        leaving = deque(sorted(one for one in self._leaving if one[0] > now_ns))
+        occupied = sum(end - start for _done_ns, start, end in leaving)
+        room_ns = now_ns
+        while not cache.has_room(sectors + occupied):
+            if not leaving:
+                self._write_next(cache)
+                leaving.append(self._leaving[-1])
+                occupied = leaving[-1][2] - leaving[-1][1]
+            done_ns, start, end = leaving.popleft()
+            occupied -= end - start
+            room_ns = max(room_ns, done_ns)
+        return room_ns
 
     def _empty(self, cache: WriteCache, now_ns: int) -> None:
         """Write what is in the cache, as far as it has begun by now; asked when somebody comes."""
-        self._leaving = [one for one in self._leaving if one[0] > now_ns]
+        leaving = self._leaving
+        while leaving and leaving[0][0] <= now_ns:
+            _done_ns, start, end = leaving.popleft()
+            self._leaving_sectors -= end - start
         while cache.dirty_sectors() and max(self._free_ns[0], self._cached_ns) < now_ns:
             self._write_next(cache)
 
-    def _write_next(self, cache: WriteCache) -> int:
-        """Begin to write the next stretch of the cache; return when it will be written."""
+    def _write_next(self, cache: WriteCache) -> None:
+        """Begin to write the next stretch of the cache."""
         if self._gain:
-            self._share = float(cache.stretches() ** -self._gain)
+            self._share = float(min(cache.stretches(), GAINING_MAX) ** -self._gain)
         start, end = cache.take(self._place, DESTAGE_SECTORS_MAX)
         start_ns = max(self._free_ns[0], self._cached_ns)
         if self._turn_ns:
@@ -273,15 +309,16 @@ class Station:
         heapreplace(self._free_ns, done_ns)
         self._place = end
         self._leaving.append((done_ns, start, end))
+        self._leaving_sectors += end - start
         self._last_ns = max(self._last_ns, done_ns)
-        return done_ns
 
     def unsafe_runs(self, now_ns: int) -> list[tuple[int, int]]:
         """Return the sectors that have been answered, and are not where they belong."""
         cache = self._cache
         assert cache is not None
         self._empty(cache, now_ns)
-        return cache.runs() + [(start, end) for _end_ns, start, end in self._leaving]
+        under_way = [(start, end) for done_ns, start, end in self._leaving if done_ns > now_ns]
+        return cache.runs() + under_way
 
     def _passes_ns(self, op: int, sectors: int, start_ns: int, sector: int) -> int:
         """Return when the sectors have passed the arm, which finds its place or must go there."""
@@ -320,7 +357,6 @@ class Multiserver(Driver):
         self.rotational = False
         self.capacity_sectors = params.capacity_bytes // SECTOR
         self._station = Station(params)
-        self._has_cache = params.cache_bytes >= SECTOR
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._calendar = calendar
@@ -338,7 +374,7 @@ class Multiserver(Driver):
         return larger_than_the_drive({"cache": params.cache_bytes}, params.capacity_bytes)
 
     def unsafe_runs(self) -> list[tuple[int, int]]:
-        if not self._has_cache:
+        if not self._station.has_cache:
             return super().unsafe_runs()
         return self._station.unsafe_runs(self._calendar.now)
 

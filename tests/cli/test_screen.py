@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
+from calibration.follow.follower import Loads
 from sim.cli.screen import Screen, table_of
 
 AT = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -22,23 +23,24 @@ ROWS = [
     ("vda", "r_await_ms", 1.5, None),
     ("CPUs", "busy_pct", 25.0, 20.0),
 ]
+LOADS = Loads(average=1.2, settles=1.0, known_to=0.08, twin=1.1)
 DRAWN = """\
 known
-┏━━━━━━┳━━━━━━━━━━━━┳━━━━━━━━┳━━━━━━┳━━━━━━━┓
-┃      ┃            ┃ server ┃ twin ┃ apart ┃
-┡━━━━━━╇━━━━━━━━━━━━╇━━━━━━━━╇━━━━━━╇━━━━━━━┩
-│ load │ average    │    1.2 │      │       │
-│      │ settles at │      1 │  1.1 │ +10 % │
-│ vda  │ reads/s    │    120 │  126 │  +5 % │
-│      │ ms a read  │    1.5 │    - │       │
-│ CPUs │ % busy     │     25 │   20 │ -20 % │
-└──────┴────────────┴────────┴──────┴───────┘
+┏━━━━━━┳━━━━━━━━━━━━┳━━━━━━━━━━━┳━━━━━━┳━━━━━━━┓
+┃      ┃            ┃    server ┃ twin ┃ apart ┃
+┡━━━━━━╇━━━━━━━━━━━━╇━━━━━━━━━━━╇━━━━━━╇━━━━━━━┩
+│ load │ average    │       1.2 │      │       │
+│      │ settles at │ 1 +- 0.08 │  1.1 │ +10 % │
+│ vda  │ reads/s    │       120 │  126 │  +5 % │
+│      │ ms a read  │       1.5 │    - │       │
+│ CPUs │ % busy     │        25 │   20 │ -20 % │
+└──────┴────────────┴───────────┴──────┴───────┘
 """
 
 
 def test_server_and_twin_stand_side_by_side_without_what_is_nothing() -> None:
     out = io.StringIO()
-    Console(file=out, width=80).print(table_of("known", ROWS, (1.2, 1.0, 1.1)))
+    Console(file=out, width=80).print(table_of("known", ROWS, LOADS))
     assert "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n" == DRAWN
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.block.bio import FLUSH, READ, WRITE
-from sim.drivers.multiserver import Multiserver, MultiserverParams, Station
+from sim.drivers.multiserver import GAINING_MAX, Multiserver, MultiserverParams, Station
 
 US = 1000
 SECTORS = 8
@@ -266,6 +266,24 @@ def test_a_flush_ends_when_all_is_written_and_what_comes_waits_for_it():
     assert one.accept(READ, SECTORS, 3 * MS, 0) == flushed + 10 * MS
 
 
+@pytest.mark.parametrize("op", [WRITE, READ])
+def test_what_the_cache_has_waits_for_a_flush_as_well(op):
+    """Nothing is queued beside a flush, though it is the cache that answers."""
+    one = cached()
+    one.accept(WRITE, SECTORS, 0, 1000)
+    one.accept(WRITE, SECTORS, 0, 2000)
+    flushed = one.accept(FLUSH, 0, 0, 0)
+    one.accept(WRITE, SECTORS, 1 * MS, 3000)
+    assert one.accept(op, SECTORS, 2 * MS, 3000) == flushed + ANSWERED_NS
+
+
+def test_a_flush_ends_after_the_answers_before_it():
+    """Also of a drive whose cache is no faster than its medium."""
+    one = cached(write_ns=50 * US, flush_ns=1 * US)
+    answered = one.accept(WRITE, SECTORS, 0, 1000)
+    assert one.accept(FLUSH, 0, 0, 0) > answered
+
+
 def test_a_flush_of_nothing_takes_what_a_flush_takes():
     one = cached()
     one.accept(WRITE, SECTORS, 0, 1000)
@@ -286,6 +304,14 @@ def test_a_full_cache_answers_when_there_is_room():
     assert ends == [ANSWERED_NS + begin_ns for begin_ns in told]
 
 
+def test_what_is_being_written_still_takes_room():
+    one = cached(cache_bytes=2 * SECTORS * 512)
+    for place in (1000, 2000):
+        one.accept(WRITE, SECTORS, 0, place)
+    assert one.accept(WRITE, SECTORS, 4 * MS, 3000) == 10 * MS + ANSWERED_NS
+    assert one.accept(WRITE, SECTORS, 21 * MS, 4000) == 21 * MS + ANSWERED_NS
+
+
 def test_many_in_the_cache_are_written_sooner_where_many_gain():
     """By hand: four, three, two and one lie in the cache: S / sqrt(n) each."""
     one = cached(queue_gain=0.5)
@@ -293,6 +319,15 @@ def test_many_in_the_cache_are_written_sooner_where_many_gain():
         one.accept(WRITE, SECTORS, 0, 1000 * number)
     told = sum(10 * MS * number**-0.5 for number in (4, 3, 2, 1))
     assert one.accept(FLUSH, 0, 0, 0) == pytest.approx(told + 50 * US, abs=4)
+
+
+def test_of_more_places_than_were_ever_in_a_queue_no_more_is_gained():
+    one = cached(queue_gain=0.4)
+    for number in range(100):
+        one.accept(WRITE, SECTORS, 0, 1000 * number)
+    counted = [min(number, GAINING_MAX) for number in range(100, 0, -1)]
+    told = sum(10 * MS * number**-0.4 for number in counted)
+    assert one.accept(FLUSH, 0, 0, 0) == pytest.approx(told + 50 * US, abs=200)
 
 
 @given(
@@ -304,21 +339,26 @@ def test_many_in_the_cache_are_written_sooner_where_many_gain():
 )
 def test_what_was_answered_is_in_the_cache_or_under_way_or_has_its_place(requests, servers):
     """Nothing is lost: after a flush nothing is unsafe, before it nothing that nobody wrote."""
-    one, now_ns = cached(servers=servers, cache_bytes=64 * 512), 0
-    written: set[int] = set()
+    one, now_ns, flushed_ns = cached(servers=servers, cache_bytes=64 * 512), 0, 0
+    since_flush: set[int] = set()
+    before: set[int] = set()  # what was unsafe, of which nothing may be forgotten
     for op, place, gap_ms in requests:
         now_ns += gap_ms * MS
         sector = place * SECTORS
-        done_ns = one.accept(op, 0 if op == FLUSH else SECTORS, now_ns, sector)
+        own = set() if op == FLUSH else set(range(sector, sector + SECTORS))
+        done_ns = one.accept(op, len(own), now_ns, sector)
         assert done_ns > now_ns
-        if op == WRITE:
-            written |= set(range(sector, sector + SECTORS))
         unsafe = {at for start, end in one.unsafe_runs(now_ns) for at in range(start, end)}
-        assert unsafe <= written
+        if now_ns >= flushed_ns:
+            assert unsafe <= since_flush | own
         if op == WRITE:
-            assert set(range(sector, sector + SECTORS)) <= unsafe
+            assert own <= unsafe
+            since_flush |= own
+        if gap_ms == 0:
+            assert before <= unsafe  # nothing gets to its place in no time
         if op == FLUSH:
-            assert not one.unsafe_runs(done_ns)
+            flushed_ns, since_flush = done_ns, set()
+        before = unsafe
     end_ns = one.accept(FLUSH, 0, now_ns, 0)
     assert not one.unsafe_runs(end_ns)
 
