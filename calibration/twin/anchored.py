@@ -70,6 +70,7 @@ from calibration.twin.answers import (
     Answers,
     Widths,
     answers_of,
+    is_replaced,
     tasks_counted,
     waited_for,
 )
@@ -84,9 +85,7 @@ from calibration.twin.load_average import (
     share_seen,
 )
 from calibration.twin.questions import Question
-from calibration.twin.what_ifs import DEVICES
 from sim.scenario.fitted import Fit
-from sim.scenario.load import JOINED
 from sim.study.laboratory import Laboratory
 from sim.study.trial import Figures
 
@@ -217,7 +216,7 @@ def _beside(
         return Beside(stretches=[1.0] * DRAWS, powers={})
     parts = [found.parts[i % len(found.parts)] for i in chance.permutation(DRAWS)]
     powers = {CPU_BUSY: 1.0, RUNNING: 1.0}
-    queues = {} if _is_replaced(answer.question) else dict(known.queues)
+    queues = {} if is_replaced(answer.question) else dict(known.queues)
     for one in (one for one in seen.devices if one.name in queues):
         each = {x: one.row.get(x, 0.0) * one.row.get(rate, 0.0) for x, rate in RESPONSES.items()}
         own = {x: found.powers.get((one.name, x), 0.0) for x in RESPONSES}
@@ -266,11 +265,6 @@ def _tied(
     return replace(answer, runs=drawn, waits=waits, widths=widths)
 
 
-def _is_replaced(question: Question) -> bool:
-    """Return whether the device is another one then."""
-    return any(one in DEVICES for one in (question.what_if or "").split(JOINED))
-
-
 def _is_of_another(name: str, answer: Answer) -> bool:
     """Return whether a figure is how today's device answers what the twin does not ask of another.
 
@@ -278,7 +272,7 @@ def _is_of_another(name: str, answer: Answer) -> bool:
     """
     if answer.question is None or not name.endswith(tuple(RESPONSES)):
         return False
-    return _is_replaced(answer.question) and not any(one.get(name) for one in answer.runs)
+    return is_replaced(answer.question) and not any(one.get(name) for one in answer.runs)
 
 
 def _figure(
@@ -446,7 +440,7 @@ def _trusted(name: str, question: Question, seen: Look, known: Exactly) -> float
     device, column = _device(name), name.rpartition(".")[2]
     moved = _OF_PROGRAMS if device in known.closed else _OF_STREAMS
     is_arm = any(one.name == device and one.serves_singly for one in seen.devices)
-    if not is_arm or column not in moved or _is_replaced(question):
+    if not is_arm or column not in moved or is_replaced(question):
         return own
     return math.hypot(own, _places(question.load))
 

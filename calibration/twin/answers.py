@@ -3,17 +3,27 @@
 Models: what an administrator repeats in the meeting.
 Linux counterpart: none.
 Invariants: all questions meet the same members of the ensemble with the same seeds, so that a
- change is one member by member. Figures here are the twin's own; anchored.py ties them to what was
- recorded. An interval holds 90 % of the members, both what the recording leaves open and the chance
- of a run. The sentence names the device that is busiest then, how long the requests take that wait
- there longest in all, and whether the load is borne. "It holds" is not said where the CPUs, or a
- device that serves one request at a time, may be full, by the twin or by the utilisation law, nor
- where only %util could tell. `load_mean` is where the load average settles: the mean number of
- tasks that run or sleep uninterruptibly (load_average.py).
+change is one member by member. Figures here are the twin's own; anchored.py ties them to what was
+recorded. An interval holds 90 % of the members, both what the recording leaves open and the chance
+of a run. The sentence names the device that is busiest then, how long the requests take that wait
+there longest in all, and whether the load is borne. "It holds" is not said where the CPUs, or a
+device that serves one request at a time, may be full, by the twin or by the utilisation law, nor
+where only %util could tell. `load_mean` is where the load average settles: the mean number of
+tasks that run or sleep uninterruptibly (load_average.py).
 Left out: how many times today's load a device bears that serves many requests at a time: %util says
- how often it is not idle, not how full it is.
+how often it is not idle, not how full it is; the area of a disk with a profile, whose files stay as
+large as they are.
+
+Twice as many programs may have twice as much on a disk, and its arm travels over twice the area; or
+twice as many requests are for what is there. A recording does not tell, so each member has its own
+power of the load, from 0 to 1. Half a turn of a request's time stays, and the travel goes with the
+root of the distance, as that of short seeks does: the arm speeds up and slows down (C. Ruemmler and
+J. Wilkes, An Introduction to Disk Drive Modeling, IEEE Computer 27(3), 1994). By hand: of 8.5 ms
+half a turn is 3.3; over twice the area the other 5.2 are 7.3 ms, over half of it 3.7. So a request
+takes 8.5 to 10.6 ms at twice the load, 7.0 to 8.5 at half of it.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -26,7 +36,7 @@ from calibration.look.steal import stretch_of
 from calibration.twin.columns import figures_of
 from calibration.twin.commits import CacheSign, cache_sign
 from calibration.twin.demands import WRITE
-from calibration.twin.draft import Draft, LeftOpen
+from calibration.twin.draft import TURN_MIDDLE_NS, Draft, LeftOpen
 from calibration.twin.load_average import tasks_of_run
 from calibration.twin.questions import MACHINE_CPUS, Question, multiple
 from calibration.twin.what_ifs import DEVICES, OF_CPUS, device_of
@@ -37,7 +47,7 @@ from sim.scenario.load import JOINED
 from sim.study.laboratory import Laboratory
 from sim.study.summary import Summary, summarise
 from sim.study.trial import Figures, Trial
-from sim.units import two_digits
+from sim.units import parse_quantity, two_digits
 from sim.user.transactions import Transactions
 
 MEMBERS: Final = 20  # whose 5th and 95th percentile lie inside what came
@@ -55,6 +65,7 @@ HDD: Final = "hdd"  # the device that serves one request at a time
 SOON: Final = 1.05  # times today's load: what a recording does not tell from today's
 HOLDS: Final = "It holds."
 GOLDEN: Final = (5**0.5 - 1) / 2
+SILVER: Final = 2**0.5 - 1
 BORNE: Final = 0.95  # of what so many times the load asks for
 UNITS: Final[Mapping[str, str]] = {
     "r_per_s": "/s",
@@ -194,7 +205,11 @@ def answers_of(
     def trials(asked: Question | None, way: tuple[str, ...]) -> list[Trial]:
         found = []
         for member in range(members):
-            sets: tuple[str, ...] = (*_kept(left_open.kept, asked, member), *run)
+            sets: tuple[str, ...] = (
+                *_kept(left_open.kept, asked, member),
+                *over_another_area(left_open.arms, asked, fit.member(member), member),
+                *run,
+            )
             if member % 2:
                 sets = (*(way or _more_logs(left_open.logs, asked, fit.member(member))), *sets)
             found.append(_trial(asked, fit, scenario, member, seed, sets))
@@ -225,12 +240,13 @@ def answers_of(
     return Answers(today=found[0], asked=found[1:])
 
 
-def power_of(member: int) -> float:
-    """Return the power of the load with which a member's kept processes grow: from 0 to 1.
+def power_of(member: int, ratio: float = GOLDEN) -> float:
+    """Return the power of the load with which something of a member grows: from 0 to 1.
 
-    Multiples of the golden ratio, so that any few members have some of the low and of the high.
+    Multiples of the golden ratio, or of another one, so that any few members have some of the low
+    and of the high; those of two ratios do not go together.
     """
-    return (0.5 + member * GOLDEN) % 1
+    return (0.5 + member * ratio) % 1
 
 
 def _kept(names: Sequence[str], question: Question | None, member: int) -> tuple[str, ...]:
@@ -239,6 +255,29 @@ def _kept(names: Sequence[str], question: Question | None, member: int) -> tuple
         return ()
     scale = question.load ** power_of(member)
     return tuple(f"process.{name}.load_scale={scale:.4g}" for name in names)
+
+
+def is_replaced(question: Question) -> bool:
+    """Return whether the device is another one then."""
+    return any(one in DEVICES for one in (question.what_if or "").split(JOINED))
+
+
+def over_another_area(
+    arms: Sequence[str], question: Question | None, values: Mapping[str, str], member: int
+) -> tuple[str, ...]:
+    """Return the times of a member's arms that travel over another area than today's; see above."""
+    if question is None or question.load == 1 or is_replaced(question):
+        return ()
+    farther = math.sqrt(question.load ** power_of(member, SILVER))
+    found = []
+    for arm in arms:
+        turn = values.get(f"{arm}.turn")
+        half_ns = (parse_quantity(turn, "time_ns") if turn else TURN_MIDDLE_NS) / 2
+        for path in (f"{arm}.{key}" for key in ("read", "write") if f"{arm}.{key}" in values):
+            time_ns = parse_quantity(values[path], "time_ns")
+            travel_ns = max(0.0, time_ns - half_ns)
+            found.append(f"{path}={round(time_ns - travel_ns + farther * travel_ns)} ns")
+    return tuple(found)
 
 
 def _more_logs(

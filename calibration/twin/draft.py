@@ -81,6 +81,7 @@ LIFE: Final = "assumed: others read 3 GB/s through 1 MiB to 32 MiB of cache"
 GAIN: Final = (0.0, 0.4)
 GAINS: Final = "assumed: order of arrival, to 1.3 times what our disk's reads gain"
 TURN_NS: Final = (4_000_000, 11_111_111)
+TURN_MIDDLE_NS: Final = round(math.sqrt(TURN_NS[0] * TURN_NS[1]))
 TURN: Final = "assumed: an arm over platters of 15000 to 5400 rpm"
 CACHED: Final = 0.5  # of what a request keeps the device busy: writes that are answered sooner
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
@@ -128,12 +129,15 @@ class LeftOpen:
     programs that wait, of which there may be no part, and with less to wait for the two hardly
     differ. But of the `logs`, processes that write a file for each program, every second member
     then has so many times the files. Of processes that may be `kept` as they are today, whatever
-    the load, each member has so much as a power of its own says (answers.power_of).
+    the load, each member has so much as a power of its own says (answers.power_of). Of disks that
+    are `arms`, as "machine.disk.NAME", each member's arm travels over another area as its own power
+    says (answers.over_another_area).
     """
 
     others: list[str] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+    arms: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -432,6 +436,8 @@ def _device(draft: Draft, load: Load) -> None:
     put = draft.sheet.put
     if turns(load.device):
         return
+    if load.device.serves_singly:
+        draft.left_open.arms.append(dotted(*section))
     if load.has_bursts:
         _one_path(draft, load, section)
     elif load.device.serves_singly:
@@ -564,8 +570,7 @@ def _turning(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     waits = load.cache_sign or not is_soon
     if not waits or not any(one.kind == SYNC for one in load.classes):
         return
-    middle_ns = round(math.sqrt(TURN_NS[0] * TURN_NS[1]))
-    draft.sheet.put(section, "turn", format_quantity(middle_ns, "time_ns"), TURN)
+    draft.sheet.put(section, "turn", format_quantity(TURN_MIDDLE_NS, "time_ns"), TURN)
     draft.prior_between(dotted(*section, "turn"), "time_ns", *TURN_NS, TURN)
 
 

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from statistics import correlation
 from typing import Any, cast
 
 import pytest
@@ -14,13 +16,16 @@ from calibration.look.tasks import LOAD_AVERAGE, SAMPLES, Active
 from calibration.twin.anchored import CHANGE, DRAWS, anchored
 from calibration.twin.answers import (
     ASLEEP,
+    GOLDEN,
     IN_IO,
     LOAD_MEAN,
     RUNNING,
+    SILVER,
     Answer,
     Answers,
     answers_of,
     answers_table,
+    power_of,
 )
 from calibration.twin.draft import LeftOpen
 from calibration.twin.load_average import share_seen
@@ -29,6 +34,7 @@ from sim.scenario.fitted import Fit
 from sim.study.laboratory import Laboratory as RealLaboratory
 from sim.study.summary import Summary
 from sim.study.trial import Trial
+from sim.units import parse_quantity
 from tests.calibration.test_twin_draft import NEW, new_row, old_row, seen_of, text
 
 READS, AWAIT, UTIL = "disk.sda.r_per_s", "disk.sda.r_await_ms", "disk.sda.util_pct"
@@ -212,6 +218,39 @@ def test_programs_with_a_log_each_have_so_many_times_the_logs() -> None:
     assert files(2.0, []) == ["", "6", "", "6"]
     assert files(0.5, []) == files(0.5, ["waits"]) == ["", "2", "", "2"]
     assert files(2.0, ["waits"]) == ["", "", "", ""]
+
+
+def test_an_arm_may_travel_over_an_area_that_grows_with_the_load() -> None:
+    """By hand: of 8.5 ms 5.2 are travel: 10.6 over twice the area, 7.0 over half of it."""
+    arm = "machine.disk.sda"
+    fit = replace(FIT, parameters=(f"{arm}.read",), members=(("8.5 ms",),) * 40)
+    what_ifs = {"": "", "nvme": "nvme"}
+    asked = [
+        Question(name="", words="", sets=(f"x={n}", f"y={name}"), load=n, what_if=name or None)
+        for n in (2.0, 0.5, 1.0)
+        for name in what_ifs
+    ]
+    noted = Laboratory()
+    told = {"members": 40, "seed": 1, "left_open": LeftOpen(arms=[arm])}
+    answers_of(asked, fit, "twin.toml", cast("RealLaboratory", noted), **told)
+
+    def read_ms(load: float, name: str = "") -> list[float]:
+        sets = [one.sets for one in noted.seen if {f"x={load}", f"y={name}"} <= set(one.sets)]
+        said = [text.partition("=")[2] for found in sets for text in found if arm in text]
+        return sorted(parse_quantity(one, "time_ns") / 1e6 for one in said)
+
+    twice, half = read_ms(2.0), read_ms(0.5)
+    assert len(twice) == len(half) == 40
+    assert 8.5 < twice[0] < 8.6 and 10.5 < twice[-1] < 10.7
+    assert 6.9 < half[0] < 7.1 and 8.4 < half[-1] < 8.5
+    assert not read_ms(1.0) and not read_ms(2.0, "nvme")  # as today, and another device
+
+
+def test_what_grows_of_a_member_does_not_go_together() -> None:
+    """Nor with whether it is asked as programs, which every second one is; of 20 members."""
+    one, other = ([power_of(n, ratio) for n in range(20)] for ratio in (GOLDEN, SILVER))
+    second = [n % 2 for n in range(20)]
+    assert max(abs(correlation(a, b)) for a, b in pairwise([one, other, second])) < 0.1
 
 
 def test_all_runs_of_an_answer_are_of_one_length() -> None:
