@@ -30,7 +30,8 @@ Where an interval is wide, one of three parts makes it, each a standard deviatio
    (look/steal.py);
  - twin: members of the fit change differently, as the recording does not tell their parameters, or
    as each is a run of some seconds only;
- - change: what is trusted of a change (CHANGE), and that an arm travels to other places (PLACE).
+ - change: what is trusted of a change (CHANGE); of an arm's time, what other places may make of it
+   (PLACE), if that is more: it is one of the reasons for which a change is not trusted.
 By hand: 0.05, 0.12 and 0.15 together are 0.20: an interval from 1 / 1.39 to 1.39 times the median.
 An arm's time goes with where files lie, and other programs' files lie elsewhere. Assumed: to those
 of one program it travels for any time from that from track to track to the average, 1 to 8.5 ms at
@@ -435,14 +436,14 @@ def _spreads(
 
 
 def _trusted(name: str, question: Question, seen: Look, known: Exactly) -> float:
-    """Return how far a change is trusted, and that an arm's time may be that of other places."""
+    """Return how far a change is trusted; an arm's time may be that of other places: see above."""
     own = _trust(name, question)
     device, column = _device(name), name.rpartition(".")[2]
     moved = _OF_PROGRAMS if device in known.closed else _OF_STREAMS
     is_arm = any(one.name == device and one.serves_singly for one in seen.devices)
     if not is_arm or column not in moved or is_replaced(question):
         return own
-    return math.hypot(own, _places(question.load))
+    return max(own, _places(question.load))
 
 
 def _device(name: str) -> str:

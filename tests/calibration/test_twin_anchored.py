@@ -519,17 +519,17 @@ def change_of(name: str, seen: Look = ARM, load: float = 2.0, **told: Any) -> fl
 
 @pytest.mark.parametrize(("load", "places"), [(2.0, 0.085), (4.0, 0.104), (0.5, 0.12)])
 def test_an_arm_may_travel_elsewhere_for_other_programs(load: float, places: float) -> None:
-    """What goes with its time is that much wider; a device without an arm has no places."""
+    """What goes with its time is trusted to no less; a device without an arm has no places."""
     for name in (AWAIT, UTIL, QUEUE):
         own = CHANGE[name.rpartition(".")[2]] * abs(math.log2(load))
-        assert change_of(name, load=load) == pytest.approx(math.hypot(own, places), rel=0.01)
+        assert change_of(name, load=load) == pytest.approx(max(own, places), rel=0.01)
         assert change_of(name, FAST, load=load) == own
     assert change_of(READS, load=load) == CHANGE["r_per_s"] * abs(math.log2(load))
 
 
 def test_at_the_same_load_an_arm_travels_to_the_same_places() -> None:
     assert change_of(AWAIT, load=1) == CHANGE["r_await_ms"]
-    assert change_of(AWAIT, load=1.01) < 0.02
+    assert change_of(UTIL, load=1.01) < 0.02
 
 
 def test_of_programs_that_wait_for_an_arm_the_rates_go_with_its_places() -> None:
