@@ -67,7 +67,7 @@ CACHE_WAITS: Final = 16.0  # times what a drive's cache takes: a write waits for
 CACHE_OFF: Final = 1.25  # a mean of few long waits
 CACHE: Final = "16 MiB"  # hdd: disks of 2008 and later have 16 to 256 MiB
 CACHED_OF_FLUSH: Final = (4.0, 4.0)  # a write: it may join others, or others may have no place
-CACHED_OF_READ: Final = (4.0, 1.5)  # sorted by place and joined, or at random and with settling
+CACHED_OF_READ: Final = (4.0, 1.1)  # sorted by place and joined, or 1 ms more to settle
 FLUSH_WAITS: Final = 64  # times what a flush itself takes, at most: as many requests before it
 HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
 # What serves a virtual disk is a thread of a host, that sleeps when nothing is asked, and whose
