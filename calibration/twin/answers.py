@@ -16,9 +16,10 @@ large as they are.
 
 Twice as many programs may have twice as much on a disk, and its arm travels over twice the area; or
 twice as many requests are for what is there. A recording does not tell, so each member has its own
-power of the load, from 0 to 1. Half a turn of a request's time stays, and the travel goes with the
-root of the distance, as that of short seeks does: the arm speeds up and slows down (C. Ruemmler and
-J. Wilkes, An Introduction to Disk Drive Modeling, IEEE Computer 27(3), 1994). By hand: of 8.5 ms
+power of the load, from 0 to 1. (Files that come and go take what others left free, and no more.)
+Half a turn of a request's time stays, and the travel goes with the root of the distance, as that of
+short seeks does: the arm speeds up and slows down (C. Ruemmler and J. Wilkes, An Introduction to
+Disk Drive Modeling, IEEE Computer 27(3), 1994). By hand: of 8.5 ms
 half a turn is 3.3; over twice the area the other 5.2 are 7.3 ms, over half of it 3.7. So a request
 takes 8.5 to 10.6 ms at twice the load, 7.0 to 8.5 at half of it.
 """

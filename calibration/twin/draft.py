@@ -436,7 +436,7 @@ def _device(draft: Draft, load: Load) -> None:
     put = draft.sheet.put
     if turns(load.device):
         return
-    if load.device.serves_singly:
+    if load.device.serves_singly and any(_stays(one) for one in load.classes):
         draft.left_open.arms.append(dotted(*section))
     if load.has_bursts:
         _one_path(draft, load, section)
@@ -450,6 +450,14 @@ def _device(draft: Draft, load: Load) -> None:
             _direction(draft, section, word, direction.size_bytes, direction.await_ms)
     _flush(draft, load, section)
     _forgets(draft, load, section)
+
+
+def _stays(one: Class) -> bool:
+    """Return whether it is of data that stay where they are, and take an area on the disk.
+
+    New files that are synced and come and go, as of a queue of mail, take what others left free.
+    """
+    return one.kind != SYNC or one.promise is OVERWRITE
 
 
 def _forgets(draft: Draft, load: Load, section: tuple[str, ...]) -> None:

@@ -28,17 +28,20 @@ a log each, one write in n goes on where the last one ended. So twice as many pr
 them, change what a request takes: on an arm with 6 ms of travel and half a turn, 5.1 ms for two of
 them, 5.5 ms for four.
 
-A disk may have a cache for what is written. A write ends when it is in there, and its place is
-written later: at once if no read is there, and then the next one in ascending order, joined with
-what adjoins it. So reads go first, but one that comes while something is written waits for that. A
-flush waits until all that is in the cache is written, and what comes meanwhile waits for the flush
-(ATA's FLUSH CACHE EXT is not queued). A full cache answers when there is room again, which what is
-being written does not leave yet. A read of what is in it takes as long as a write does. The more
-places there are to write, the less each takes, as in a queue; of more than 32 nothing is known of
-that, and 32 count. By hand: 40 reads/s of S = 10 ms and 32 writes/s of 6 ms,
-S_w. The arm is busy for 0.40 + 0.19 of the time. A read waits for what is under way and for reads
-before it, in a queue with two classes: (40 S^2 + 32 S_w^2) / 2 / (1 - 0.40) = 4.3 ms. So it takes
-14.3 ms, without the writes 13.3, and 16 ms with S_w = S.
+One server may have a cache for what is written, as a virtual disk has in its host or its drive. A
+write ends when it is in there, and its place is written later: at once if no read is there, and
+then the next one in ascending order, joined with what adjoins it. So reads go first, but one that
+comes while something is written waits for that. A flush waits until all that is in the cache is
+written. A read that comes meanwhile goes first, too. The flush has said when it ends, and ends
+then: what such a read takes, whoever comes after the flush waits for. A full cache answers when
+there is room again, which what is being written does not leave yet. A read of what is in it takes
+as long as a write does. The more places there are in order, the nearer is the next: an arm's travel
+goes with the root of the distance. By hand: half a turn of 3.3 ms and 5.7 ms of travel are 9 ms for
+a single place, 6.2 ms where 4 lie in the cache, 4.7 ms with 16: as n^(-1/4), to which cache_gain is
+set; 32 are counted at most. By hand: 40 reads/s of S = 10 ms and 32
+writes/s of 6 ms, S_w. The arm is busy for 0.40 + 0.19 of the time. A read waits for what is under
+way and for reads before it, in a queue with two classes: (40 S^2 + 32 S_w^2) / 2 / (1 - 0.40) = 4.3
+ms. So it takes 14.3 ms, without the writes 13.3, and 16 ms with S_w = S.
 
 Hand estimate: c servers of S seconds serve c / S requests a second; one request at a time takes S.
 By hand, X = 1000 reads a second that come by chance, one server, S = 70 us, a refill of 230 us and
@@ -47,16 +50,18 @@ read after it takes 230 / (1 + X 4.5 ms) = 42 us more. It is (1 - 0.07) / (1 - 0
 of all (an M/G/1 queue whose first service is exceptional): a read takes 70 + 37 us, of 2000 a
 second 70 + 18 us, of 500 a second 70 + 67 us, and what it waits for others.
 Linux counterpart: none; what answers behind a driver: drivers/vhost/blk.c, or a program as QEMU.
-Invariants: a flush ends after all that came before it, and whatever comes later is served after the
-flush; every request ends once; without a refill nothing depends on how long the device was idle;
-with a gain of 0 nothing depends on how many there are; without a turn and a cache nothing depends
-on places. What was answered from the cache is in it, is being written, or has its place.
+Invariants: a flush ends after all that came before it, and without a cache whatever comes later is
+served after the flush; every request ends once; without a refill nothing depends on how long the
+device was idle; with a gain of 0 nothing depends on how many there are; without a turn and a cache
+nothing depends on places. What was answered from the cache is in it, is being written, or has its
+place.
 Left out: an order by place (of its effect there is the gain), writes that were there already when
 the one before them ended, and go on at once (they take what was measured), reads that go on where
-the last one ended (a drive's buffer has them), a pause of a drive before it empties its cache, FUA,
-discards, limits of a rate (`ebs`),
-interference of reads and writes (`ssd`); idle states of the host's CPU, each with a step; what else
-runs on the host.
+the last one ended (a drive's buffer has them), a pause of a drive before it empties its cache, a
+flush that takes longer for the reads that come meanwhile, commands that are not queued beside a
+flush (ATA's FLUSH CACHE EXT, of a drive that is not virtual), FUA, discards, limits of a rate
+(`ebs`), interference of reads and writes (`ssd`); idle states of the host's CPU, each with a step;
+what else runs on the host.
 """
 
 from collections import deque
@@ -66,7 +71,7 @@ from heapq import heappop, heappush, heapreplace
 from math import cos, exp, log, pi, sqrt
 from typing import Final
 
-from sim.block.bio import FLUSH, SECTOR, WRITE, Request
+from sim.block.bio import FLUSH, READ, SECTOR, WRITE, Request
 from sim.block.driver import Complete, Driver, larger_than_the_drive
 from sim.drivers.hdd import DESTAGE_SECTORS_MAX, WriteCache
 from sim.engine.calendar import Calendar
@@ -78,7 +83,7 @@ from sim.units import NS_PER_S
 
 _MEASURED: Final = "assumed: a small SATA SSD; a scenario says what was measured"
 QUEUE_DEPTH: Final = 128  # requests that it takes, those that wait for a server included
-GAINING_MAX: Final = 32  # places in a cache; the gains above are of 32 in a queue at most
+GAINING_MAX: Final = 32  # places in a cache: beyond, half a turn is all that a write takes
 _LEAST: Final = 1e-300  # instead of 0, whose logarithm there is none of
 
 
@@ -154,6 +159,14 @@ class MultiserverParams:
         source="assumed: a write ends when it is where it belongs",
         doc="what it holds of writes that have ended and are not yet where they belong; 0: nothing",
     )
+    cache_gain: float = param(
+        0.25,
+        dim="number",
+        minimum=0,
+        maximum=1,
+        source="derived: places in order; travel goes with the root of the distance",
+        doc="power of the number of places in the cache, by which a write from there is divided",
+    )
     cache_write_ns: int = param(
         "100 us",
         dim="time_ns",
@@ -198,13 +211,15 @@ class Station:
         self._ready_ns = 0  # when what serves it has what it needs
         cached = params.cache_bytes // SECTOR
         self._cache: WriteCache | None = WriteCache(cached) if cached else None
+        self._cache_gain = params.cache_gain
         self._cache_write_ns = params.cache_write_ns
         self._cached_ns = 0  # when something came into the cache
         self._answered_ns = 0  # when all of it has been answered
         self._flushed_ns = 0  # when the last flush ends
+        self._read_ns = 0  # when the last read is done, if there is a cache
         self._place = 0  # where the last one ends that left it
-        # When it is written what left it, from where, to where; and how much that is.
-        self._leaving: deque[tuple[int, int, int]] = deque()
+        # What is being written, or will be: when it is done, when it begins, from where, to where.
+        self._leaving: deque[tuple[int, int, int, int]] = deque()
         self._leaving_sectors = 0
 
     def attach(self, uniform: Callable[[], float]) -> None:
@@ -226,20 +241,20 @@ class Station:
             self._ready_ns = now_ns + lost(self._refill_ns, idle_ns, self._life_ns)
         start_ns = max(now_ns, self._ready_ns)
         if cache is not None:
-            start_ns = max(start_ns, self._flushed_ns)
             if op == FLUSH:
                 start_ns = max(start_ns, self._answered_ns)
                 while cache.dirty_sectors():
                     self._write_next(cache)
             elif op == WRITE or cache.holds(sector, sector + sectors):
                 return self._answer_ns(cache, op, sectors, start_ns, sector)
+            elif start_ns < self._flushed_ns:
+                return self._goes_first_ns(sectors, start_ns)
         if op == FLUSH:
             done_ns = max(start_ns, self._last_ns) + self._flush_ns
             self._free_ns = [done_ns] * len(self._free_ns)
             self._flushed_ns = done_ns
         else:
-            if self._gain:
-                self._share = self._gained(now_ns)
+            self._share = self._gained(now_ns) if self._gain else 1.0
             start_ns = max(start_ns, self._free_ns[0])
             if self._turn_ns:
                 done_ns = self._passes_ns(op, sectors, start_ns, sector)
@@ -248,6 +263,7 @@ class Station:
             heapreplace(self._free_ns, done_ns)
             if self._gain:
                 heappush(self._ends_ns, done_ns)
+            self._read_ns = done_ns
         self._last_ns = max(self._last_ns, done_ns)
         return done_ns
 
@@ -272,17 +288,33 @@ class Station:
         self._answered_ns = max(self._answered_ns, answered_ns)
         return answered_ns
 
+    def _goes_first_ns(self, sectors: int, now_ns: int) -> int:
+        """Return when a read is done that waits for reads, and for what is being written."""
+        start_ns = max(now_ns, self._read_ns)
+        for done_ns, begun_ns, _start, _end in self._leaving:
+            if begun_ns <= now_ns < done_ns:
+                start_ns = max(start_ns, done_ns)
+                break
+        self._share = self._gained(now_ns) if self._gain else 1.0
+        done_ns = self.ends_ns(READ, sectors, start_ns)
+        self._free_ns[0] += done_ns - start_ns
+        if self._gain:
+            heappush(self._ends_ns, done_ns)
+        self._read_ns = done_ns
+        self._last_ns = max(self._last_ns, done_ns)
+        return done_ns
+
     def _room_ns(self, cache: WriteCache, sectors: int, now_ns: int) -> int:
         """Return when so much of the cache has been written that there is room."""
-        leaving = deque(sorted(one for one in self._leaving if one[0] > now_ns))
-        occupied = sum(end - start for _done_ns, start, end in leaving)
+        leaving = deque(one for one in self._leaving if one[0] > now_ns)
+        occupied = sum(end - start for _done_ns, _begun_ns, start, end in leaving)
         room_ns = now_ns
         while not cache.has_room(sectors + occupied):
             if not leaving:
                 self._write_next(cache)
                 leaving.append(self._leaving[-1])
-                occupied = leaving[-1][2] - leaving[-1][1]
-            done_ns, start, end = leaving.popleft()
+                occupied = leaving[-1][3] - leaving[-1][2]
+            done_ns, _begun_ns, start, end = leaving.popleft()
             occupied -= end - start
             room_ns = max(room_ns, done_ns)
         return room_ns
@@ -291,15 +323,14 @@ class Station:
         """Write what is in the cache, as far as it has begun by now; asked when somebody comes."""
         leaving = self._leaving
         while leaving and leaving[0][0] <= now_ns:
-            _done_ns, start, end = leaving.popleft()
+            _done_ns, _begun_ns, start, end = leaving.popleft()
             self._leaving_sectors -= end - start
         while cache.dirty_sectors() and max(self._free_ns[0], self._cached_ns) < now_ns:
             self._write_next(cache)
 
     def _write_next(self, cache: WriteCache) -> None:
         """Begin to write the next stretch of the cache."""
-        if self._gain:
-            self._share = float(min(cache.stretches(), GAINING_MAX) ** -self._gain)
+        self._share = float(min(cache.stretches(), GAINING_MAX) ** -self._cache_gain)
         start, end = cache.take(self._place, DESTAGE_SECTORS_MAX)
         start_ns = max(self._free_ns[0], self._cached_ns)
         if self._turn_ns:
@@ -308,7 +339,7 @@ class Station:
             done_ns = self.ends_ns(WRITE, end - start, start_ns)
         heapreplace(self._free_ns, done_ns)
         self._place = end
-        self._leaving.append((done_ns, start, end))
+        self._leaving.append((done_ns, start_ns, start, end))
         self._leaving_sectors += end - start
         self._last_ns = max(self._last_ns, done_ns)
 
@@ -317,8 +348,7 @@ class Station:
         cache = self._cache
         assert cache is not None
         self._empty(cache, now_ns)
-        under_way = [(start, end) for done_ns, start, end in self._leaving if done_ns > now_ns]
-        return cache.runs() + under_way
+        return cache.runs() + [one[2:] for one in self._leaving if one[0] > now_ns]
 
     def _passes_ns(self, op: int, sectors: int, start_ns: int, sector: int) -> int:
         """Return when the sectors have passed the arm, which finds its place or must go there."""
@@ -366,6 +396,11 @@ class Multiserver(Driver):
     @classmethod
     def refusal(cls, params: object) -> str:
         assert isinstance(params, MultiserverParams)
+        if params.cache_bytes and params.servers > 1:
+            return (
+                f"cache: one server writes what is in it, got {params.servers} (accepted: servers ="
+                " 1, or cache = 0 B)"
+            )
         if params.turn_ns and params.servers > 1:
             return (
                 f"turn: an arm is one server, got {params.servers} (accepted: servers = 1, or"

@@ -933,3 +933,16 @@ def test_by_hand_what_writes_take_beside_their_flushes() -> None:
     assert read_ms == pytest.approx(16 * 0.75)  # util / X is 4.3 ms, of flushes most
     [through] = loads_of(seen_of(text(row(w=32, size_kib=4, flushes=16, w_await=6.2), heading=NEW)))
     assert through.cache_sign is None
+
+
+def test_the_area_of_an_arm_grows_with_data_that_stay() -> None:
+    """Files that are synced and come and go take what is free; overwrites and reads have places."""
+
+    def arms(figures: tuple[float, ...], merged: float = 0.0) -> list[str]:
+        device = cached_row(*figures).replace(" 0.00 0.00 3.60", f" {merged:.2f} 0.00 3.60")
+        return draft_of(text(device, heading=NEW)).left_open.arms
+
+    overwritten = (0, 0, 50, 3.60, 25, 6, 15)
+    assert arms(overwritten, merged=0.2) == ["machine.disk.vdb"]
+    assert arms((20, 10, 16, 0.2, 0, 0, 20)) == ["machine.disk.vdb"]
+    assert arms((0, 0, 37, 3.60, 25, 4, 13), merged=30) == []

@@ -230,7 +230,7 @@ MS = 1000 * US
 def cached(**changes) -> Station:
     """Return an arm of 10 ms that answers writes from a cache of 1 MiB."""
     told = {"read_ns": 10 * MS, "write_ns": 10 * MS, "flush_ns": 50 * US, "refill_ns": 0}
-    told |= {"cache_bytes": 1 << 20, "cache_write_ns": ANSWERED_NS}
+    told |= {"cache_bytes": 1 << 20, "cache_write_ns": ANSWERED_NS, "cache_gain": 0.0}
     return station(**(told | changes))
 
 
@@ -257,24 +257,53 @@ def test_what_is_in_the_cache_is_answered_from_it():
     assert one.accept(READ, SECTORS, 1 * MS, 1996) == 20 * MS
 
 
-def test_a_flush_ends_when_all_is_written_and_what_comes_waits_for_it():
+def test_a_flush_ends_when_all_is_written_and_reads_go_before_it():
+    """By hand: the first of three is written until 10 ms, then come two reads; the flush has said
+    30 ms, and the next read pays for both."""
     one = cached()
     for place in (1000, 2000, 3000):
         one.accept(WRITE, SECTORS, 0, place)
     flushed = one.accept(FLUSH, 0, 2 * MS, 0)
     assert flushed == 30 * MS + 50 * US
-    assert one.accept(READ, SECTORS, 3 * MS, 0) == flushed + 10 * MS
+    assert [one.accept(READ, SECTORS, 3 * MS, 0) for _ in range(2)] == [20 * MS, 30 * MS]
+    assert one.accept(READ, SECTORS, 35 * MS, 0) == flushed + 30 * MS
+
+
+def test_a_read_during_a_flush_waits_for_reads_that_were_there_before_it():
+    one = cached()
+    assert one.accept(READ, SECTORS, 0, 0) == 10 * MS
+    one.accept(WRITE, SECTORS, 0, 1000)
+    flushed = one.accept(FLUSH, 0, 0, 0)
+    assert flushed == 20 * MS + 50 * US
+    assert one.accept(READ, SECTORS, 1 * MS, 0) == 20 * MS  # before the write, which has not begun
+    assert one.accept(READ, SECTORS, 2 * MS, 0) == 30 * MS
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12)), max_size=60))
+def test_over_a_busy_time_all_of_the_work_is_done(requests):
+    """Whoever comes when all is over waits for nobody; at no time was less than its work left."""
+    one, now_ns, work_ns = cached(cache_bytes=1 << 30), 0, 0
+    for number, (op, gap_ms) in enumerate(requests):
+        now_ns += gap_ms * MS
+        if op == 2:
+            one.accept(FLUSH, 0, now_ns, 0)
+            work_ns += 50 * US
+        else:
+            one.accept((READ, WRITE)[op], SECTORS, now_ns, 0 if op == 0 else 1000 * (1 + number))
+            work_ns += 10 * MS
+    last_ns = one.accept(FLUSH, 0, now_ns, 0)
+    assert one.accept(READ, SECTORS, last_ns + work_ns, 0) == last_ns + work_ns + 10 * MS
 
 
 @pytest.mark.parametrize("op", [WRITE, READ])
-def test_what_the_cache_has_waits_for_a_flush_as_well(op):
-    """Nothing is queued beside a flush, though it is the cache that answers."""
+def test_during_a_flush_the_cache_answers_as_before(op):
     one = cached()
     one.accept(WRITE, SECTORS, 0, 1000)
     one.accept(WRITE, SECTORS, 0, 2000)
     flushed = one.accept(FLUSH, 0, 0, 0)
     one.accept(WRITE, SECTORS, 1 * MS, 3000)
-    assert one.accept(op, SECTORS, 2 * MS, 3000) == flushed + ANSWERED_NS
+    assert one.accept(op, SECTORS, 2 * MS, 3000) == 2 * MS + ANSWERED_NS < flushed
+    assert one.accept(FLUSH, 0, 3 * MS, 0) == flushed + 10 * MS + 50 * US
 
 
 def test_a_flush_ends_after_the_answers_before_it():
@@ -313,16 +342,18 @@ def test_what_is_being_written_still_takes_room():
 
 
 def test_many_in_the_cache_are_written_sooner_where_many_gain():
-    """By hand: four, three, two and one lie in the cache: S / sqrt(n) each."""
-    one = cached(queue_gain=0.5)
+    """By hand: four, three, two and one lie in the cache: S / sqrt(n) each; a read takes S."""
+    one = cached(cache_gain=0.5)
     for number in range(4):
         one.accept(WRITE, SECTORS, 0, 1000 * number)
     told = sum(10 * MS * number**-0.5 for number in (4, 3, 2, 1))
-    assert one.accept(FLUSH, 0, 0, 0) == pytest.approx(told + 50 * US, abs=4)
+    flushed = one.accept(FLUSH, 0, 0, 0)
+    assert flushed == pytest.approx(told + 50 * US, abs=4)
+    assert one.accept(READ, SECTORS, flushed, 0) == flushed + 10 * MS
 
 
 def test_of_more_places_than_were_ever_in_a_queue_no_more_is_gained():
-    one = cached(queue_gain=0.4)
+    one = cached(cache_gain=0.4)
     for number in range(100):
         one.accept(WRITE, SECTORS, 0, 1000 * number)
     counted = [min(number, GAINING_MAX) for number in range(100, 0, -1)]
@@ -335,11 +366,10 @@ def test_of_more_places_than_were_ever_in_a_queue_no_more_is_gained():
         st.tuples(st.sampled_from([READ, WRITE, FLUSH]), st.integers(0, 40), st.integers(0, 30)),
         max_size=40,
     ),
-    st.integers(1, 3),
 )
-def test_what_was_answered_is_in_the_cache_or_under_way_or_has_its_place(requests, servers):
+def test_what_was_answered_is_in_the_cache_or_under_way_or_has_its_place(requests):
     """Nothing is lost: after a flush nothing is unsafe, before it nothing that nobody wrote."""
-    one, now_ns, flushed_ns = cached(servers=servers, cache_bytes=64 * 512), 0, 0
+    one, now_ns, flushed_ns = cached(cache_bytes=64 * 512), 0, 0
     since_flush: set[int] = set()
     before: set[int] = set()  # what was unsafe, of which nothing may be forgotten
     for op, place, gap_ms in requests:
@@ -388,5 +418,12 @@ def test_without_a_cache_nothing_of_it_is_asked():
 
 
 def test_a_cache_is_no_larger_than_the_drive():
-    refused = Multiserver.refusal(MultiserverParams(capacity_bytes=1 << 30, cache_bytes=1 << 31))
+    refused = Multiserver.refusal(
+        MultiserverParams(capacity_bytes=1 << 30, cache_bytes=1 << 31, servers=1)
+    )
     assert refused == "cache: larger than the drive, got 2 GiB (accepted: up to 1 GiB)"
+
+
+def test_a_cache_has_one_server():
+    refused = Multiserver.refusal(MultiserverParams(servers=2, cache_bytes=1 << 20))
+    assert "got 2 (accepted: servers = 1, or cache = 0 B)" in refused
