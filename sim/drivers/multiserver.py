@@ -298,6 +298,7 @@ class Station:
         self._share = self._gained(now_ns) if self._gain else 1.0
         done_ns = self.ends_ns(READ, sectors, start_ns)
         self._free_ns[0] += done_ns - start_ns
+        self._end_sector = -1  # the arm is elsewhere then
         if self._gain:
             heappush(self._ends_ns, done_ns)
         self._read_ns = done_ns

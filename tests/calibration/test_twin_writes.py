@@ -17,6 +17,7 @@ from calibration.look.report import to_json, to_text
 from calibration.look.tasks import CENSUS, Active
 from calibration.readers import read_text
 from calibration.readers.proc_report import device_columns
+from calibration.twin.answers import limits_of
 from calibration.twin.columns import recorded_columns
 from calibration.twin.commits import (
     COMMIT,
@@ -890,6 +891,21 @@ def test_what_tells_that_a_disk_answers_from_its_cache(
 ) -> None:
     [load] = loads_of(seen_of(text(cached_row(*figures), heading=NEW)))
     assert load.cache_sign is told
+
+
+def test_where_the_work_behind_a_cache_is_not_known_no_limit_is_said() -> None:
+    hidden, flushed = (
+        seen_of(text(cached_row(*figures), heading=NEW))
+        for figures in ((20, 10, 16, 0.2, 0, 0, 20), (0, 0, 60, 5.5, 9, 30, 27))
+    )
+    assert "vdb" not in limits_of(hidden)
+    assert limits_of(flushed)["vdb"] == pytest.approx(90 / 27)
+
+
+def test_a_disk_with_a_profile_has_the_cache_that_its_reads_tell() -> None:
+    device = cached_row(20, 10, 16, 0.2, 0, 0, 20).replace("vdb", "sda")
+    section = draft_of(text(device, heading=NEW)).sheet.sections["machine", "disk", "sda"]
+    assert "profile" in section and section["write_cache"].value is True
 
 
 def _priors(figures: tuple[float, ...]) -> dict[str, tuple[float, float]]:

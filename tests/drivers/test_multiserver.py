@@ -281,7 +281,7 @@ def test_a_read_during_a_flush_waits_for_reads_that_were_there_before_it():
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12)), max_size=60))
 def test_over_a_busy_time_all_of_the_work_is_done(requests):
-    """Whoever comes when all is over waits for nobody; at no time was less than its work left."""
+    """Whoever comes when all of it can be over waits for nobody."""
     one, now_ns, work_ns = cached(cache_bytes=1 << 30), 0, 0
     for number, (op, gap_ms) in enumerate(requests):
         now_ns += gap_ms * MS
