@@ -231,6 +231,11 @@ class Load:
         return cache_sign(self.device)
 
     @property
+    def flushes_bursts(self) -> bool:
+        """Whether it is such a disk, and bursts are among what its flushes write."""
+        return self.has_bursts and self.cache_sign is CacheSign.BY_FLUSHES
+
+    @property
     def has_bursts(self) -> bool:
         """Whether large writes come to it many at a time."""
         return any(one.at_once > 1 for one in self.classes)

@@ -68,6 +68,7 @@ CACHE_OFF: Final = 1.25  # a mean of few long waits
 CACHE: Final = "16 MiB"  # hdd: disks of 2008 and later have 16 to 256 MiB
 CACHED_OF_FLUSH: Final = (4.0, 4.0)  # a write: it may join others, or others may have no place
 CACHED_OF_READ: Final = (4.0, 1.1)  # sorted by place and joined, or 1 ms more to settle
+OWN_WAITS: Final = 4  # of a flush that writes what a cache holds: reads before it
 FLUSH_WAITS: Final = 64  # times what a flush itself takes, at most: as many requests before it
 HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
 # What serves a virtual disk is a thread of a host, that sleeps when nothing is asked, and whose
@@ -488,8 +489,9 @@ def _flush(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         draft.sheet.put(section, "flush", text, f"{RECORDED}: f_await")
         return
     why = f"{ESTIMATE}: f_await at most, in which a flush waits for what came before it"
-    first_ns = max(1000, time_ns // FLUSH_WAITS)
-    draft.sheet.put(section, "flush", format_quantity(first_ns, "time_ns"), why)
+    first_ns = max(1000, time_ns // (OWN_WAITS if load.flushes_bursts else FLUSH_WAITS))
+    likeliest_ns = time_ns if load.flushes_bursts else first_ns
+    draft.sheet.put(section, "flush", format_quantity(likeliest_ns, "time_ns"), why)
     if time_ns > WIDTH_MIN * first_ns:
         draft.prior_between(dotted(*section, "flush"), "time_ns", first_ns, time_ns, why)
 
@@ -552,6 +554,24 @@ def _cached_writes(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     )
 
 
+def _flushed_bursts(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
+    """Answer bursts from the disk's cache, and let a flush take as long as it was recorded.
+
+    A burst's pages lie together, and a log's next block elsewhere: no one time of a write from the
+    cache has both.
+    """
+    law = f"{ESTIMATE}: (X R - F f) / X at most: it answers from its cache, and a flush writes that"
+    most_ns = max(2 * LATENCY_MIN_NS, round(write_alone_ms(load.device.row) * MS))
+    path = dotted(*section, "write")
+    draft.sheet.put(section, "write", format_quantity(round(most_ns / 2), "time_ns"), law)
+    draft.sheet.put(section, "write_rate", "0 B/s", "assumed: latency alone, transfer included")
+    draft.prior_between(path, "time_ns", max(LATENCY_MIN_NS, most_ns / CACHE_WAITS), most_ns, law)
+    draft.notes.append(
+        f"{load.name}: it answers writes from its cache, and a flush takes as long as writing that"
+        " does; what it writes meanwhile is not modelled beside bursts"
+    )
+
+
 def _read_alone_ms(load: Load) -> tuple[str, float]:
     """Return a law, and what a read takes by it that waits for nobody, ms.
 
@@ -594,13 +614,13 @@ def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         path = dotted(*section, "servers")
         why = "assumed: from one to as many as a device without an arm may have"
         draft.prior_between(path, "count", 1, BURST_SERVERS, why)
-    elif load.device.serves_singly:
+    elif load.device.serves_singly and not load.flushes_bursts:
         _turning(draft, load, section)
     if load.writes.is_large:
         service_ms = write_service_ms(load.writes, load.reads, load.device)
         _transfer(draft, section, "write", load.writes.size_bytes, service_ms, (4, 4))
-    elif load.cache_sign:
-        _cached_writes(draft, load, section)
+    elif load.flushes_bursts:
+        _flushed_bursts(draft, load, section)
     else:
         _latency(draft, section, "write", load.device.service_ms or 0.0, (4, 4))
     await_ms = load.reads.await_ms

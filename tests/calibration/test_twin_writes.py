@@ -32,13 +32,14 @@ from calibration.twin.commits import (
     write_alone_ms,
 )
 from calibration.twin.demands import DIRECT, READ, SWAP_OUT, SYNC, WRITE, Class, loads_of
-from calibration.twin.draft import Draft
+from calibration.twin.draft import Draft, _device
 from calibration.twin.fitting import draw_draft, draw_drafts, fit_best
 from calibration.twin.page_costs import FOLIO_PAGES
 from calibration.twin.report import writers_told
 from calibration.twin.verdict import Miss, Verdict
 from calibration.twin.what_ifs import every_name, what_ifs_of
 from sim.machine import simulate
+from sim.scenario.calibrate import PriorSpec
 from sim.scenario.load import load_text
 from sim.tools.iostat import compute_iostat
 from sim.units import parse_quantity
@@ -962,3 +963,23 @@ def test_the_area_of_an_arm_grows_with_data_that_stay() -> None:
     assert arms(overwritten, merged=0.2) == ["machine.disk.vdb"]
     assert arms((20, 10, 16, 0.2, 0, 0, 20)) == ["machine.disk.vdb"]
     assert arms((0, 0, 37, 3.60, 25, 4, 13), merged=30) == []
+
+
+def test_a_flush_of_bursts_takes_as_long_as_it_was_recorded() -> None:
+    """A checkpoint's pages lie together, the log elsewhere: they have no one time of a write."""
+    [load] = loads_of(seen_of(text(cached_row(0, 0, 60, 5.5, 9, 30, 27), heading=NEW)))
+    bursts = replace(load, classes=[replace(one, at_once=8.0) for one in load.classes])
+    assert bursts.flushes_bursts and not load.flushes_bursts
+    priors: dict[str, list[PriorSpec]] = {}
+    for name, one in {"bursts": bursts, "single": load}.items():
+        draft = draft_of(text(cached_row(0, 0, 60, 5.5, 9, 30, 27), heading=NEW))
+        draft.priors.clear()
+        _device(draft, one)
+        priors[name] = draft.priors
+    of_bursts, of_single = (
+        {one.path.rpartition(".")[2]: (one.low / 1e6, one.high / 1e6) for one in priors[name]}
+        for name in ("bursts", "single")
+    )
+    assert of_bursts["flush"] == pytest.approx((7.5, 30)) and "cache_write" not in of_bursts
+    assert of_bursts["write"][1] == pytest.approx(1.0, rel=0.01)  # 5.5 - 30 / (60 / 9)
+    assert of_single["flush"][0] < 1 and "cache_write" in of_single
