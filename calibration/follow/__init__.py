@@ -37,7 +37,7 @@ a value that does not change is known to g / (2 - g) = 1/3 of the variance of a 
 slow change is halved every minute. By hand: U = 50 %, the twin's disk answers in 2.0 ms and the
 server's in 3.0: g = 0.25, S' = 1.11 S, R' = S' / (1 - 0.55) = 1.23 of what it was: 2.46 ms. Half
 of the way is done. A disk that answers writes from its cache is busy with its flushes, each for the
-time S of what it writes (or of its own, where bursts are among that). So U = F S, and half of the
+time S of what it writes (of its own, where a flusher writes too). So U = F S, and half of the
 step is S' = S (U / U')^0.5; if it has reads, they have a part of U.
 
 Alarm. Every figure is followed by its logarithm: a device's reads, writes and flushes a second, and

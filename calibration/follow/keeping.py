@@ -271,7 +271,7 @@ class Kept:
         if load.cache_sign is not None:
             of_flushes = busy**DAMPING if load.cache_sign is CacheSign.BY_FLUSHES else 1.0
             steps |= {"write": 1.0, "write_rate": 1.0}
-            steps["flush" if load.flushes_bursts else "write"] = of_flushes
+            steps["flush" if load.flushes_others else "write"] = of_flushes
         for key, step in steps.items():
             self._multiply((*disk_section(device.name), key), step, SERVICE_STEP_MAX)
 

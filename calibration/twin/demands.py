@@ -231,9 +231,10 @@ class Load:
         return cache_sign(self.device)
 
     @property
-    def flushes_bursts(self) -> bool:
-        """Whether it is such a disk, and bursts are among what its flushes write."""
-        return self.has_bursts and self.cache_sign is CacheSign.BY_FLUSHES
+    def flushes_others(self) -> bool:
+        """Whether it is such a disk, and what a flusher left is among what its flushes write."""
+        are_beside = self.has_bursts or any(one.kind == WRITE for one in self.classes)
+        return are_beside and self.cache_sign is CacheSign.BY_FLUSHES
 
     @property
     def has_bursts(self) -> bool:

@@ -489,8 +489,8 @@ def _flush(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         draft.sheet.put(section, "flush", text, f"{RECORDED}: f_await")
         return
     why = f"{ESTIMATE}: f_await at most, in which a flush waits for what came before it"
-    first_ns = max(1000, time_ns // (OWN_WAITS if load.flushes_bursts else FLUSH_WAITS))
-    likeliest_ns = time_ns if load.flushes_bursts else first_ns
+    first_ns = max(1000, time_ns // (OWN_WAITS if load.flushes_others else FLUSH_WAITS))
+    likeliest_ns = time_ns if load.flushes_others else first_ns
     draft.sheet.put(section, "flush", format_quantity(likeliest_ns, "time_ns"), why)
     if time_ns > WIDTH_MIN * first_ns:
         draft.prior_between(dotted(*section, "flush"), "time_ns", first_ns, time_ns, why)
@@ -510,7 +510,8 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         law, time_ms = f"{ESTIMATE}: S = util / X", load.device.service_ms or 0.0
         if load.cache_sign:
             if word == "write":
-                _cached_writes(draft, load, section)
+                put_writes = _flushed_others if load.flushes_others else _cached_writes
+                put_writes(draft, load, section)
                 continue
             if direction.await_ms:
                 law, time_ms = _read_alone_ms(load)
@@ -554,11 +555,11 @@ def _cached_writes(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     )
 
 
-def _flushed_bursts(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
-    """Answer bursts from the disk's cache, and let a flush take as long as it was recorded.
+def _flushed_others(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
+    """Answer writes from the disk's cache, and let a flush take as long as it was recorded.
 
-    A burst's pages lie together, and a log's next block elsewhere: no one time of a write from the
-    cache has both.
+    What a flusher writes (a checkpoint's pages) lies together, and a log's next block elsewhere: no
+    one time of a write from the cache has both.
     """
     law = f"{ESTIMATE}: (X R - F f) / X at most: it answers from its cache, and a flush writes that"
     most_ns = max(2 * LATENCY_MIN_NS, round(write_alone_ms(load.device.row) * MS))
@@ -568,7 +569,7 @@ def _flushed_bursts(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     draft.prior_between(path, "time_ns", max(LATENCY_MIN_NS, most_ns / CACHE_WAITS), most_ns, law)
     draft.notes.append(
         f"{load.name}: it answers writes from its cache, and a flush takes as long as writing that"
-        " does; what it writes meanwhile is not modelled beside bursts"
+        " does; what it writes meanwhile is not modelled where a flusher writes as well"
     )
 
 
@@ -596,7 +597,8 @@ def _turning(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     """
     is_soon = (load.writes.await_ms or 0.0) < CACHED * (load.device.service_ms or 0.0)
     waits = load.cache_sign or not is_soon
-    if not waits or not any(one.kind == SYNC for one in load.classes):
+    is_synced = any(one.kind == SYNC for one in load.classes)
+    if not waits or not is_synced or load.flushes_others:
         return
     draft.sheet.put(section, "turn", format_quantity(TURN_MIDDLE_NS, "time_ns"), TURN)
     draft.prior_between(dotted(*section, "turn"), "time_ns", *TURN_NS, TURN)
@@ -614,13 +616,13 @@ def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
         path = dotted(*section, "servers")
         why = "assumed: from one to as many as a device without an arm may have"
         draft.prior_between(path, "count", 1, BURST_SERVERS, why)
-    elif load.device.serves_singly and not load.flushes_bursts:
+    elif load.device.serves_singly:
         _turning(draft, load, section)
     if load.writes.is_large:
         service_ms = write_service_ms(load.writes, load.reads, load.device)
         _transfer(draft, section, "write", load.writes.size_bytes, service_ms, (4, 4))
-    elif load.flushes_bursts:
-        _flushed_bursts(draft, load, section)
+    elif load.flushes_others:
+        _flushed_others(draft, load, section)
     else:
         _latency(draft, section, "write", load.device.service_ms or 0.0, (4, 4))
     await_ms = load.reads.await_ms

@@ -32,14 +32,13 @@ from calibration.twin.commits import (
     write_alone_ms,
 )
 from calibration.twin.demands import DIRECT, READ, SWAP_OUT, SYNC, WRITE, Class, loads_of
-from calibration.twin.draft import Draft, _device
+from calibration.twin.draft import Draft
 from calibration.twin.fitting import draw_draft, draw_drafts, fit_best
 from calibration.twin.page_costs import FOLIO_PAGES
 from calibration.twin.report import writers_told
 from calibration.twin.verdict import Miss, Verdict
 from calibration.twin.what_ifs import every_name, what_ifs_of
 from sim.machine import simulate
-from sim.scenario.calibrate import PriorSpec
 from sim.scenario.load import load_text
 from sim.tools.iostat import compute_iostat
 from sim.units import parse_quantity
@@ -965,21 +964,19 @@ def test_the_area_of_an_arm_grows_with_data_that_stay() -> None:
     assert arms((0, 0, 37, 3.60, 25, 4, 13), merged=30) == []
 
 
-def test_a_flush_of_bursts_takes_as_long_as_it_was_recorded() -> None:
+def test_beside_a_flushers_writes_a_flush_takes_as_long_as_it_was_recorded() -> None:
     """A checkpoint's pages lie together, the log elsewhere: they have no one time of a write."""
-    [load] = loads_of(seen_of(text(cached_row(0, 0, 60, 5.5, 9, 30, 27), heading=NEW)))
-    bursts = replace(load, classes=[replace(one, at_once=8.0) for one in load.classes])
-    assert bursts.flushes_bursts and not load.flushes_bursts
-    priors: dict[str, list[PriorSpec]] = {}
-    for name, one in {"bursts": bursts, "single": load}.items():
-        draft = draft_of(text(cached_row(0, 0, 60, 5.5, 9, 30, 27), heading=NEW))
-        draft.priors.clear()
-        _device(draft, one)
-        priors[name] = draft.priors
-    of_bursts, of_single = (
-        {one.path.rpartition(".")[2]: (one.low / 1e6, one.high / 1e6) for one in priors[name]}
-        for name in ("bursts", "single")
+    log = cached_row(0, 0, 50, 3.6, 25, 6, 15)
+    both = cached_row(0, 0, 60, 5.5, 9, 30, 27).replace(" 0.00 0.00 5.50", " 20.00 0.00 5.50")
+    [single], [mixed] = (loads_of(seen_of(text(one, heading=NEW))) for one in (log, both))
+    assert {one.kind for one in mixed.classes} == {SYNC, WRITE}
+    assert mixed.flushes_others and not single.flushes_others
+    assert replace(single, classes=[replace(x, at_once=8) for x in single.classes]).flushes_others
+    alone, beside = (
+        {one.path.rpartition(".")[2]: one for one in draft_of(text(row, heading=NEW)).priors}
+        for row in (log, both)
     )
-    assert of_bursts["flush"] == pytest.approx((7.5, 30)) and "cache_write" not in of_bursts
-    assert of_bursts["write"][1] == pytest.approx(1.0, rel=0.01)  # 5.5 - 30 / (60 / 9)
-    assert of_single["flush"][0] < 1 and "cache_write" in of_single
+    assert "cache_write" in alone and alone["flush"].low < 1e6
+    assert "cache_write" not in beside and "turn" not in beside
+    assert (beside["flush"].low, beside["flush"].high) == (7.5e6, 30e6)
+    assert beside["write"].high == pytest.approx(1e6, rel=0.01)  # 5.5 - 30 / (60 / 9)
