@@ -38,10 +38,10 @@ there is room again, which what is being written does not leave yet. A read of w
 as long as a write does. The more places there are in order, the nearer is the next: an arm's travel
 goes with the root of the distance. By hand: half a turn of 3.3 ms and 5.7 ms of travel are 9 ms for
 a single place, 6.2 ms where 4 lie in the cache, 4.7 ms with 16: as n^(-1/4), to which cache_gain is
-set; 32 are counted at most. By hand: 40 reads/s of S = 10 ms and 32
-writes/s of 6 ms, S_w. The arm is busy for 0.40 + 0.19 of the time. A read waits for what is under
-way and for reads before it, in a queue with two classes: (40 S^2 + 32 S_w^2) / 2 / (1 - 0.40) = 4.3
-ms. So it takes 14.3 ms, without the writes 13.3, and 16 ms with S_w = S.
+set; 32 are counted at most. By hand: 40 reads/s of S = 10 ms and 32 writes/s of 6 ms, S_w. The arm
+is busy for 0.40 + 0.19 of the time. A read waits for what is under way and for reads before it, in
+a queue with two classes: (40 S^2 + 32 S_w^2) / 2 / (1 - 0.40) = 4.3 ms. So it takes 14.3 ms,
+without the writes 13.3, and 16 ms with S_w = S.
 
 Hand estimate: c servers of S seconds serve c / S requests a second; one request at a time takes S.
 By hand, X = 1000 reads a second that come by chance, one server, S = 70 us, a refill of 230 us and
@@ -256,10 +256,7 @@ class Station:
         else:
             self._share = self._gained(now_ns) if self._gain else 1.0
             start_ns = max(start_ns, self._free_ns[0])
-            if self._turn_ns:
-                done_ns = self._passes_ns(op, sectors, start_ns, sector)
-            else:
-                done_ns = self.ends_ns(op, sectors, start_ns)
+            done_ns = self._served_ns(op, sectors, start_ns, sector)
             heapreplace(self._free_ns, done_ns)
             if self._gain:
                 heappush(self._ends_ns, done_ns)
@@ -334,10 +331,7 @@ class Station:
         self._share = float(min(cache.stretches(), GAINING_MAX) ** -self._cache_gain)
         start, end = cache.take(self._place, DESTAGE_SECTORS_MAX)
         start_ns = max(self._free_ns[0], self._cached_ns)
-        if self._turn_ns:
-            done_ns = self._passes_ns(WRITE, end - start, start_ns, start)
-        else:
-            done_ns = self.ends_ns(WRITE, end - start, start_ns)
+        done_ns = self._served_ns(WRITE, end - start, start_ns, start)
         heapreplace(self._free_ns, done_ns)
         self._place = end
         self._leaving.append((done_ns, start_ns, start, end))
@@ -351,8 +345,10 @@ class Station:
         self._empty(cache, now_ns)
         return cache.runs() + [one[2:] for one in self._leaving if one[0] > now_ns]
 
-    def _passes_ns(self, op: int, sectors: int, start_ns: int, sector: int) -> int:
-        """Return when the sectors have passed the arm, which finds its place or must go there."""
+    def _served_ns(self, op: int, sectors: int, start_ns: int, sector: int) -> int:
+        """Return when a request is done; an arm finds its place there, or must go to it."""
+        if not self._turn_ns:
+            return self.ends_ns(op, sectors, start_ns)
         gap_ns = start_ns - self._passed_ns
         if op == WRITE and sector == self._end_sector and gap_ns > 0:
             comes_round_ns = start_ns + self._turn_ns - gap_ns % self._turn_ns

@@ -496,8 +496,7 @@ def test_a_flush_that_waits_for_others_has_a_time_of_its_own_to_fit() -> None:
     assert "sda f_await_ms" not in {one.metric for one in columns}
 
 
-LOGS = """\
-title = "Programs that overwrite and sync"
+SERVER = """\
 seed = 1
 [machine]
 kernel = "6.18"
@@ -505,6 +504,11 @@ cpus = 4
 memory = "1 GiB"
 accepts = ["cpu-generation", "large-folios"]
 [machine.disk.vdb]
+"""
+LOGS = f"""\
+title = "Programs that overwrite and sync"
+{SERVER}"""
+LOGS += """\
 device = "multiserver"
 servers = 1
 write = "6 ms"
@@ -801,15 +805,10 @@ def test_a_disk_that_answers_from_its_cache_is_told_by_what_flushes_take(
     load_text(draft.sheet.text(""), Path("twin.toml"))
 
 
-MIXTURE = """\
+MIXTURE = f"""\
 title = "Reads and writes that nobody syncs"
-seed = 1
-[machine]
-kernel = "6.18"
-cpus = 4
-memory = "1 GiB"
-accepts = ["cpu-generation", "large-folios"]
-[machine.disk.vdb]
+{SERVER}"""
+MIXTURE += """\
 profile = "sata-7200"
 write_cache = {write_cache}
 [machine.mount."/"]
