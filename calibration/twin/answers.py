@@ -67,6 +67,10 @@ SOON: Final = 1.05  # times today's load: what a recording does not tell from to
 HOLDS: Final = "It holds."
 GOLDEN: Final = (5**0.5 - 1) / 2
 SILVER: Final = 2**0.5 - 1
+WIDE: Final = 2.0  # the ends' ratio of an interval
+DEVIATION_MAX: Final = math.log(WIDE) / 2 / 1.645  # of a logarithm, if 90 % are within that
+SELDOM: Final = 0.05  # of the requests, as columns of the fit have it (columns.py)
+LONGER_MIN: Final = 1.25  # times as long a recording; less is not worth a word
 BORNE: Final = 0.95  # of what so many times the load asks for
 UNITS: Final[Mapping[str, str]] = {
     "r_per_s": "/s",
@@ -538,6 +542,51 @@ def steal_words(seen: Look) -> str:
     )
 
 
+def width_words(answers: Answers, seen: Look) -> str:
+    """Say how long to record for intervals that are wide for a short recording; "" if none are.
+
+    A direction that hardly has a request is not asked about.
+    The recording's part of a width shrinks with the root of its length, the others stay (but for
+    what the host gives to others, which is as it is). By hand: deviations of 0.40 by the recording
+    and 0.15 by the rest are an interval of a factor of 4.1; for one of 2, 0.21, the first must be
+    0.15: 7.3 times as long.
+    """
+    recorded_s = sum(one.length_s or 0.0 for one in steady(seen).used)
+    if not recorded_s or steal_words(seen):
+        return ""
+    wide, times = [], 1.0
+    for title, name in _shown(answers, seen).items():
+        if _is_seldom(name, answers.today):
+            continue
+        for one in answers.asked:
+            width, ends = one.widths.get(name), one.summary(name)
+            if width is None or width.most != "recording" or ends.hi <= WIDE * ends.lo:
+                continue
+            room = max(0.0, DEVIATION_MAX**2 - width.twin**2 - width.change**2)
+            wide.append(title)
+            times = max(times, width.recording**2 / room if room else math.inf)
+    if times <= LONGER_MIN:
+        return ""
+    needed_s = times * recorded_s
+    would_do = (
+        "an hour would not do" if needed_s > 3600 else f"{needed_s / 60:.0f} minutes would do"
+    )
+    which = ", ".join(dict.fromkeys(wide))
+    return (
+        f" Some intervals are wider than a factor of {WIDE:g} because the recording is short"
+        f" ({which}): {would_do}, instead of {two_digits(recorded_s / 60)}."
+    )
+
+
+def _is_seldom(name: str, today: Answer) -> bool:
+    """Return whether a figure is of reads, or of writes, that hardly come."""
+    device, _dot, column = name.rpartition(".")
+    if column[:2] not in {"r_", "w_"}:
+        return False
+    rates = {x: today.summary(f"{device}.{x}_per_s").median for x in "rw"}
+    return rates[column[0]] < SELDOM * sum(rates.values())
+
+
 def outside_limits(asked: Iterable[Answer], draft: Draft) -> str:
     """Say of virtual disks that are asked for more that a limit of theirs was not recorded."""
     names = [load.name for load in draft.loads if load.name.startswith(VIRTUAL)]
@@ -570,6 +619,20 @@ def limits_of(seen: Look) -> dict[str, float]:
 
 def answers_table(answers: Answers, seen: Look) -> Table:
     """Return one table of all answers: the device that is busiest today, CPUs and load."""
+    shown = _shown(answers, seen)
+    rows = [
+        (
+            "today" if one.question is None else one.question.name,
+            *(_with(one, name) if name in one.metrics else "-" for name in shown.values()),
+        )
+        for one in (answers.today, *answers.asked)
+    ]
+    heads = (Column(title, is_number=True) for title in shown)
+    return Table((Column("what if"), *heads), tuple(rows))
+
+
+def _shown(answers: Answers, seen: Look) -> dict[str, str]:
+    """Return the columns of that table: titles, and the figures below them."""
     device = answers.today.busiest
     load = "load" if seen.system.tasks is not None else "twin's load"
     columns = {
@@ -581,20 +644,11 @@ def answers_table(answers: Answers, seen: Look) -> Table:
         "CPUs busy %": CPU_BUSY,
         load: LOAD_MEAN,
     }
-    shown = {
+    return {
         title: name
         for title, name in columns.items()
         if any(one.summary(name).hi >= SHOWN_MIN for one in (answers.today, *answers.asked))
     }
-    rows = [
-        (
-            "today" if one.question is None else one.question.name,
-            *(_with(one, name) if name in one.metrics else "-" for name in shown.values()),
-        )
-        for one in (answers.today, *answers.asked)
-    ]
-    heads = (Column(title, is_number=True) for title in shown)
-    return Table((Column("what if"), *heads), tuple(rows))
 
 
 def figures_table(answer: Answer, today: Answer) -> Table:

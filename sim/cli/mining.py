@@ -28,6 +28,7 @@ from calibration.twin.answers import (
     sentence,
     server_figures,
     steal_words,
+    width_words,
 )
 from calibration.twin.demands import NothingToTwin
 from calibration.twin.draft import Draft
@@ -208,7 +209,7 @@ def _tell(answers: Answers, seen: Look, draft: Draft, members: int, tells_all: b
     click.echo(
         f"\nPredictions: what was recorded, changed as {members} members of the fit change; in"
         f" brackets the interval that holds 90 %.{outside_limits(answers.asked, draft)}"
-        f"{steal_words(seen)}\n"
+        f"{steal_words(seen)}{width_words(answers, seen)}\n"
     )
     print_table(answers_table(answers, seen), sys.stdout)
     if tells_all:

@@ -26,6 +26,7 @@ from calibration.twin.answers import (
     answers_of,
     answers_table,
     power_of,
+    width_words,
 )
 from calibration.twin.draft import LeftOpen
 from calibration.twin.load_average import share_seen
@@ -114,6 +115,43 @@ def test_seconds_that_are_alike_know_a_mean_less_well_than_seconds_by_chance() -
     }
     assert known[1] == pytest.approx(0.046, rel=0.02)
     assert known[60] == pytest.approx(0.189, rel=0.02)
+
+
+def test_what_is_wide_for_a_short_recording_is_told_with_how_long_would_do() -> None:
+    """By hand: 19 % now and 19 % then are 0.27; 0.1 of the rest leaves 0.185: 2.1 times as long."""
+    figures = {READS: 100, AWAIT: 2, UTIL: 60}
+    seen = reads_in_turn(60)
+    found = asked(figures, figures, seen=seen)
+    [then] = found.asked
+    ends, width = then.summary(AWAIT), then.widths[AWAIT]
+    assert ends.hi > 2 * ends.lo
+    assert width.recording == pytest.approx(0.267, rel=0.02)
+    told = width_words(found, seen)
+    needed = width.recording**2 / (0.2107**2 - width.twin**2 - width.change**2)
+    assert f"(a read ms): {2 * needed:.0f} minutes would do, instead of 2." in told
+    narrow = reads_in_turn(1)
+    assert width_words(asked(figures, figures, seen=narrow), narrow) == ""
+
+
+def test_of_a_direction_that_hardly_comes_nothing_longer_is_asked() -> None:
+    """4 reads/s beside 100 writes/s, whose times lie far apart."""
+    seen = reads_in_turn(60)
+    figures = {READS: 4.0, AWAIT: 2.0, UTIL: 60.0, "disk.sda.w_per_s": 100.0}
+    rates = {"r_per_s": 4.0, "w_per_s": 100.0}
+    rows = [{**one.devices["sda"], **rates} for one in seen.used]
+    used = (replace(x, devices={"sda": row}) for x, row in zip(seen.used, rows, strict=True))
+    [device] = seen.devices
+    device = replace(device, row={**device.row, **rates})
+    seen = replace(seen, used=tuple(used), devices=(device,))
+    assert width_words(asked(figures, figures, seen=seen), seen) == ""
+
+
+def test_where_no_length_would_do_that_is_told() -> None:
+    """0.27 by the recording, and a change that is trusted to 0.2 alone makes a factor of two."""
+    figures = {READS: 100, AWAIT: 2, UTIL: 60}
+    seen = reads_in_turn(60)
+    found = asked(figures, figures, seen=seen, load=4.5)
+    assert "(a read ms): an hour would not do, instead of 2." in width_words(found, seen)
 
 
 def test_what_came_in_the_last_moment_alone_has_a_mean_too() -> None:
