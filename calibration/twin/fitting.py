@@ -194,7 +194,7 @@ def fit_draft(
     beside.write_text(draft.sheet.text(comment), encoding="utf-8")
     # Read anew, and as a user will: a mistake in it is one of this package.
     [simulated] = laboratory.figures([trial_of(load(str(beside)), seed)])
-    verdict = verdict_of(columns, simulated, hardly_busy(draft.loads))
+    verdict = verdict_of(columns, simulated, hardly_busy(draft.loads), measured_s=draft.measured_s)
     text = draft.sheet.text(f"{comment}Its run against the recording: {verdict.text}\n")
     return Twin(
         draft=draft, text=text, columns=columns, fit=fit, simulated=simulated, verdict=verdict

@@ -68,6 +68,17 @@ def test_what_is_no_twin_says_what_to_do_and_what_can_be_used() -> None:
     assert len(both.missed) == 2
 
 
+def test_a_run_with_few_requests_may_have_more_or_fewer_by_chance() -> None:
+    """24 reads in 40 s are known to 20 %, 2400 to 2 %."""
+    few, many = column("sda r_per_s", 0.6, "/s", 3), column("sda r_per_s", 60, "/s", 3)
+    assert verdict_of([few], {few.metric: 0.46}, measured_s=40).is_fair
+    assert not verdict_of([few], {few.metric: 0.46}).is_fair
+    assert not verdict_of([many], {many.metric: 46.0}, measured_s=40).is_fair
+    assert not verdict_of([few], {few.metric: 0.3}, measured_s=40).is_fair
+    assert verdict_of([few], {}, measured_s=40).text == "NOT A TWIN: sda r_per_s -100 %"
+    assert not verdict_of([AWAIT], {AWAIT.metric: 6}, measured_s=1).is_fair  # it is no count
+
+
 @given(st.floats(0.2, 5), st.floats(5, 100))
 def test_twice_and_half_are_equally_far(factor: float, percent: float) -> None:
     rate = column("sda r_per_s", 1e6, "/s", percent)
