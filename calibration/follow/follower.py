@@ -22,7 +22,7 @@ from calibration.follow.jobs import Job, Minute, Result, Standing
 from calibration.follow.readings import Reading, Readings
 from calibration.host import Host
 from calibration.look.devices import STACKED
-from calibration.look.intervals import mean_row
+from calibration.look.intervals import mean_row, queue_of
 from calibration.look.tasks import mean_with_queue, tasks_of
 from calibration.record_text import TextSample
 
@@ -481,7 +481,7 @@ def _counted(readings: Sequence[Reading]) -> tuple[float, float | None] | None:
     beside, error = mean_with_queue(
         [census.asleep + census.waiting for census, _disks in taken],
         [sum(census.in_flight.get(name, 0) for name in disks) for census, disks in taken],
-        [sum(one.interval.devices[name]["aqu_sz"] for name in _disks(one)) for one in readings],
+        [sum(queue_of(one.interval.devices[name]) for name in _disks(one)) for one in readings],
     )
     return running + beside, error
 

@@ -19,6 +19,7 @@ from calibration.look.intervals import (
     await_of,
     bytes_of,
     mean_row,
+    queue_of,
     rate_of,
 )
 from calibration.look.laws import requests_in_system, service_ms
@@ -150,7 +151,7 @@ def lowest(devices: Sequence[DeviceLook]) -> list[DeviceLook]:
 
 def queues_of(devices: Sequence[DeviceLook]) -> dict[str, float]:
     """Return the requests in the queue and in service of each device below all volumes."""
-    return {one.name: one.row.get("aqu_sz", 0.0) for one in lowest(devices)}
+    return {one.name: queue_of(one.row) for one in lowest(devices)}
 
 
 def is_stacked(name: str, block: BlockDevice | None) -> bool:

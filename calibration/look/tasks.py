@@ -34,7 +34,8 @@ most.
 
 A census counts all who sleep uninterruptibly, threads and the kernel's own too, as often as the
 recorder looks, and costs a scan of /proc. Who waits for a request is at the disks' queues, of which
-diskstats tells how many were there at that instant, and how many on average. So of the counts c and
+diskstats tells how many were there at that instant, and how many on average (the flushes', whose
+time is in the writes' as well, not counted twice: intervals.queue_of). So of the counts c and
 what was in flight f only what does not go with f is chance:
     mean c - b f  +  b Q,    b the slope of c over f, from 0 (nobody waits) to 1
 By hand: 120 samples of random reads, 0.45 in flight, c = f: 0.45 to what the queue itself varies,
@@ -56,6 +57,7 @@ from itertools import pairwise
 from statistics import fmean, linear_regression, median, pvariance, stdev, variance
 from typing import Final
 
+from calibration.look.intervals import queue_of
 from calibration.samples import Recording
 
 UPDATE_S: Final = 5.0  # LOAD_FREQ
@@ -303,13 +305,17 @@ def _error_of_mean(values: Sequence[float]) -> float:
 
 def _queue(recording: Recording, disks: Container[str]) -> tuple[list[float], list[float]]:
     """Return the requests that are at the disks at each sample, and on average before it."""
-    totals: dict[str, dict[int, float]] = {"in_flight": {}, "aqu_sz": {}}
+    in_flight: dict[int, float] = {}
+    rows: dict[int, dict[str, dict[str, float]]] = {}
     for one in recording.samples:
-        if one.column in totals and one.name in disks:
-            total = totals[one.column]
-            if not (one.since_boot and one.column == "aqu_sz"):
-                total[one.report] = total.get(one.report, 0.0) + one.value
-    return list(totals["in_flight"].values()), list(totals["aqu_sz"].values())
+        if one.kind != "device" or one.name not in disks:
+            continue
+        if one.column == "in_flight":
+            in_flight[one.report] = in_flight.get(one.report, 0.0) + one.value
+        elif not one.since_boot:
+            rows.setdefault(one.report, {}).setdefault(one.name, {})[one.column] = one.value
+    queues = [sum(map(queue_of, row.values())) for row in rows.values()]
+    return list(in_flight.values()), queues
 
 
 def _values(recording: Recording, column: str) -> list[float]:

@@ -71,7 +71,9 @@ from calibration.twin.answers import (
     Answers,
     Widths,
     answers_of,
+    devices_of,
     is_replaced,
+    queue_in,
     tasks_counted,
     waited_for,
 )
@@ -398,10 +400,11 @@ def _load(
 
 def _known(run: Figures, now: Figures, known: Exactly) -> Figures:
     """Return a run's tasks, tied to what counters told of today's: CPU time, and the queues."""
-    queues = {f"disk.{name}.{QUEUE}": queue for name, queue in known.queues.items()}
-    there = [name for name in queues if name in now]
+    there = [name for name in devices_of(now) if name in known.queues]
     of_cpus = _times(known.running, now.get(RUNNING, 0.0))
-    of_queues = _times(sum(queues[name] for name in there), sum(now[name] for name in there))
+    of_queues = _times(
+        sum(known.queues[name] for name in there), sum(queue_in(now, name) for name in there)
+    )
     asleep = {name: of_queues * run.get(name, 0.0) for name in (ASLEEP, IN_IO)}
     return {RUNNING: of_cpus * run.get(RUNNING, 0.0)} | asleep
 

@@ -32,7 +32,7 @@ from typing import Any, Final
 from calibration.look import Look, steady
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import VIRTUAL
-from calibration.look.intervals import PART_S
+from calibration.look.intervals import PART_S, queue_of
 from calibration.look.steal import stretch_of
 from calibration.twin.columns import figures_of
 from calibration.twin.commits import CacheSign, cache_sign
@@ -60,6 +60,7 @@ DONE: Final = "transactions.per_s"  # of all classes: what is asked for, and wha
 CPU_BUSY: Final = "cpu.busy_pct"
 SHOWN_MIN: Final = 0.1  # of a column: less is a journal's occasional write
 MISSED_SHOWN: Final = 1.1  # times what readings found: from there on a sentence says it
+AQU: Final = ".aqu_sz"
 UTIL: Final = ".util_pct"
 CPUS: Final = "the CPUs"
 HDD: Final = "hdd"  # the device that serves one request at a time
@@ -95,9 +96,20 @@ def tasks_counted(figures: Figures, share: float, asleep: str = ASLEEP) -> float
     return figures.get(RUNNING, 0.0) + share * figures.get(asleep, 0.0)
 
 
+def devices_of(figures: Figures) -> list[str]:
+    """Return the disks of a run."""
+    return [name.removeprefix("disk.").removesuffix(AQU) for name in figures if name.endswith(AQU)]
+
+
+def queue_in(figures: Figures, device: str) -> float:
+    """Return the requests in the queue and in service of a run's disk, on average."""
+    start = f"disk.{device}."
+    return queue_of({k.removeprefix(start): v for k, v in figures.items() if k.startswith(start)})
+
+
 def waited_for(figures: Figures, asleep: str = ASLEEP) -> float:
     """Return the tasks asleep for each request of a run, 1 at most: for a flusher's nobody is."""
-    queue = sum(value for name, value in figures.items() if name.endswith(".aqu_sz"))
+    queue = sum(queue_in(figures, device) for device in devices_of(figures))
     return min(1.0, figures.get(asleep, 0.0) / queue) if queue else 1.0
 
 

@@ -73,7 +73,7 @@ from calibration.host import Host
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import DeviceLook, lowest, queues_of
-from calibration.look.intervals import Interval, await_of, rate_of
+from calibration.look.intervals import Interval, await_of, queue_of, rate_of
 from calibration.look.laws import requests_in_system
 from calibration.twin.commits import (
     COMMIT,
@@ -526,7 +526,7 @@ def _are_direct(
     if customers is None:
         is_even = have_sleepers or _come_by_themselves(writes, reads, device, seen.used)
         return not writes.is_large and is_even
-    queue, waiting = device.row.get("aqu_sz", 0.0), waiting_tasks(seen)
+    queue, waiting = queue_of(device.row), waiting_tasks(seen)
     if waiting is not None and abs(waiting - queue) <= max(0.5, (QUEUE_OFF - 1) * queue):
         return True
     return not writes.is_large and _is_level(device.name, seen.used)

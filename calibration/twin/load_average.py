@@ -59,7 +59,9 @@ from typing import Final
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import queues_of
+from calibration.look.intervals import queue_of
 from calibration.look.tasks import Active
+from calibration.readers.proc_report import device_columns
 from calibration.twin.draft import Draft
 from sim.observation import Observation
 from sim.results import ProcSample
@@ -123,7 +125,7 @@ def tasks_of_run(seen: Observation) -> Tasks:
     cpus = len(stats[0].cpus) or 1
     waiting = fmean(max(0, one.procs_running - cpus) for one in stats)
     idle_pct = whole.cpu.idle_pct + whole.cpu.iowait_pct + whole.cpu.steal_pct
-    disks = {one.name: one.avgqu_sz for one in whole.devices}
+    disks = {one.name: queue_of(device_columns(one)) for one in whole.devices}
     in_flight = fmean(_in_flight(one, disks) for one in inside[1:])
     queue = sum(disks.values())
     asleep = fmean(marks.get(one.t_ns, 0.0) for one in inside[1:]) - in_flight + queue

@@ -120,7 +120,9 @@ def test_the_load_is_who_runs_and_who_was_found_asleep() -> None:
     used = watching.last
     cpus = sum(line.startswith("cpu") for line in samples[0].texts["/proc/stat"].split("\n")) - 1
     running = cpus * fmean(one.interval.busy or 0.0 for one in used)
-    queue = fmean(one.interval.devices["sda"]["aqu_sz"] for one in used)
+    rows = [one.interval.devices["sda"] for one in used]
+    queue = fmean(sum(x[f"{c}_per_s"] * x[f"{c}_await_ms"] / 1000 for c in "rwd") for x in rows)
+    assert queue < fmean(one["aqu_sz"] for one in rows)  # which has its flushes' time twice
     two, _ = settles([with_sleepers(one, 2) for one in samples])
     assert two == pytest.approx(running + 2)
     parts = [changed(one, "/proc/diskstats", with_partition(one)) for one in samples]

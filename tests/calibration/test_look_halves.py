@@ -44,7 +44,7 @@ def test_a_load_that_stays_has_no_other_half(seconds: int, rate: float, seed: in
 
 
 @given(
-    seconds=st.integers(45, 200),
+    seconds=st.integers(3, 13).map(lambda parts: round(parts * PART_S)),
     rate=st.floats(100, 500),
     times=st.one_of(st.floats(1.6, 5), st.floats(0.2, 0.6)),
     seed=st.integers(0, 10**6),
