@@ -14,7 +14,7 @@ from typing import Final
 
 from calibration.look.cpus import CpuLook
 from calibration.look.devices import DeviceLook, busy_pct, lowest
-from calibration.look.intervals import Interval
+from calibration.look.intervals import Interval, queue_of
 
 FULL: Final = 0.9  # from here on a queue in front of one server is ten times the service time
 SWAP_SHARE: Final = 0.2
@@ -57,8 +57,8 @@ def _disk_full(seen: Seen) -> Verdict | None:
     disk = next(iter(seen.disks), None)
     if disk is None or disk.busy_pct < 100 * FULL:
         return None
-    queue = disk.row.get("aqu_sz")
-    waiting = f" with {queue:.1f} requests in queue and service" if queue is not None else ""
+    told = "aqu_sz" in disk.row
+    waiting = f" with {queue_of(disk.row):.1f} requests in queue and service" if told else ""
     idle = (
         f" while {100 * (1 - seen.cpu.busy):.0f} % of the CPU time is not used"
         if (seen.cpu.busy is not None and seen.cpu.busy < FULL)

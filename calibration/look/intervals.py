@@ -164,9 +164,11 @@ def queue_of(row: Row) -> float:
 
     Linux 5.5 and later counts flushes, whose time aqu-sz has beside that of the writes that wait
     for them (block/blk-flush.c: blk_account_io_flush; block/genhd.c: diskstats_show). There it is
-    N = X R of reads, writes and discards. By hand: 57 writes/s of 4.2 ms with 17 flushes/s of 11 ms
-    are 0.24 requests, where aqu-sz is 0.43.
+    N = X R of reads, writes and discards; of all together in `sar -d`, which prints no flushes. By
+    hand: 57 writes/s of 4.2 ms with 17 flushes/s of 11 ms are 0.24 requests, where aqu-sz is 0.43.
     """
+    if "io_per_s" in row and "await_ms" in row:
+        return requests_in_system(row["io_per_s"], row["await_ms"])
     if not row.get("f_per_s") or "w_await_ms" not in row:
         return row.get("aqu_sz", 0.0)
     return sum(

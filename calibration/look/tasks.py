@@ -38,6 +38,9 @@ diskstats tells how many were there at that instant, and how many on average (th
 time is in the writes' as well, not counted twice: intervals.queue_of). So of the counts c and
 what was in flight f only what does not go with f is chance:
     mean c - b f  +  b Q,    b the slope of c over f, from 0 (nobody waits) to 1
+where f counts what Q does. From 5.10 to 6.9 it counts requests that a driver has (block/blk-mq.c:
+blk_mq_check_inflight), and none that waits in an elevator or for its flush. So where f and Q differ
+beyond chance, the counts stand alone.
 By hand: 120 samples of random reads, 0.45 in flight, c = f: 0.45 to what the queue itself varies,
 0.02, and to 0.01 by chance. The counts alone know it to sqrt(0.45 / 120) = 0.06, 24 updates to
 sqrt(0.45 / 24) = 0.14. What is left hangs together where tasks sleep for longer than a sample: with
@@ -70,6 +73,7 @@ SAMPLES: Final = "tasks that run or wait for I/O, at the samples"
 SEEN_ADDED: Final = 2  # updates that saw somebody, and as many that did not
 CHANCE_MAX: Final = 0.05
 LOOKERS: Final = 1.0  # tools that look at the same instant, and are awake for it
+CERTAIN: Final = 3.0  # standard errors by which two means of the same differ by chance, at most
 SLOPE_MIN: Final = 10  # samples; of fewer a slope is chance
 TOGETHER_MAX: Final = 0.95  # correlation of a value with the next
 HALF_AS_OFTEN: Final = 0.5
@@ -280,7 +284,10 @@ def mean_with_queue(
     if SLOPE_MIN <= len(counted) == len(in_flight) and queue and scatter > 0:
         slope = min(max(linear_regression(in_flight, counted).slope, 0.0), 1.0)
         left = [a - slope * b for a, b in zip(counted, in_flight, strict=True)]
-        of_slope = abs(fmean(queue) - fmean(in_flight)) * math.sqrt(variance(left) / scatter)
+        apart = abs(fmean(queue) - fmean(in_flight))
+        of_slope = apart * math.sqrt(variance(left) / scatter)
+        if apart > CERTAIN * math.hypot(_error_of_mean(in_flight), _error_of_mean(queue)):
+            slope, of_slope = 0.0, 0.0
     else:
         in_flight, queue = [0.0] * len(counted), [0.0]
     beside = [a - slope * b for a, b in zip(counted, in_flight, strict=True)]

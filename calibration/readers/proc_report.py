@@ -69,7 +69,6 @@ PAGING: Final = {
     "pgmajfault": ("pgmajfault", 1),
     "refault": ("workingset_refault_file", 1),
     "reactivated": ("workingset_activate_file", 1),
-    "written_pages": ("nr_written", 1),
 }
 DISK_TOTALS: Final = {
     "reads_total": ("reads", 1),

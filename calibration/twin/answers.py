@@ -72,6 +72,7 @@ WIDE: Final = 2.0  # the ends' ratio of an interval
 DEVIATION_MAX: Final = math.log(WIDE) / 2 / 1.645  # of a logarithm, if 90 % are within that
 SELDOM: Final = 0.05  # of the requests, as columns of the fit have it (columns.py)
 LONGER_MIN: Final = 1.25  # times as long a recording; less is not worth a word
+LONGEST_S: Final = 7200.0  # of a recording that is advised
 BORNE: Final = 0.95  # of what so many times the load asks for
 UNITS: Final[Mapping[str, str]] = {
     "r_per_s": "/s",
@@ -557,16 +558,16 @@ def steal_words(seen: Look) -> str:
 def width_words(answers: Answers, seen: Look) -> str:
     """Say how long to record for intervals that are wide for a short recording; "" if none are.
 
-    A direction that hardly has a request is not asked about.
-    The recording's part of a width shrinks with the root of its length, the others stay (but for
-    what the host gives to others, which is as it is). By hand: deviations of 0.40 by the recording
-    and 0.15 by the rest are an interval of a factor of 4.1; for one of 2, 0.21, the first must be
-    0.15: 7.3 times as long.
+    A direction that hardly has a request is not asked about, nor what no recording would narrow.
+    The recording's part of a width shrinks with the root of its length, if what happened in it goes
+    on happening; the others stay. By hand: deviations of 0.40 by the recording and 0.15 by the rest
+    are an interval of a factor of 4.1; for one of 2, 0.21, the first must be 0.15: 7.3 times as
+    long.
     """
     recorded_s = sum(one.length_s or 0.0 for one in steady(seen).used)
     if not recorded_s or steal_words(seen):
         return ""
-    wide, times = [], 1.0
+    longer: dict[str, float] = {}
     for title, name in _shown(answers, seen).items():
         if _is_seldom(name, answers.today):
             continue
@@ -574,19 +575,17 @@ def width_words(answers: Answers, seen: Look) -> str:
             width, ends = one.widths.get(name), one.summary(name)
             if width is None or width.most != "recording" or ends.hi <= WIDE * ends.lo:
                 continue
-            room = max(0.0, DEVIATION_MAX**2 - width.twin**2 - width.change**2)
-            wide.append(title)
-            times = max(times, width.recording**2 / room if room else math.inf)
-    if times <= LONGER_MIN:
+            room = DEVIATION_MAX**2 - width.twin**2 - width.change**2
+            times = width.recording**2 / room if room > 0 else math.inf
+            if times > LONGER_MIN and times * recorded_s <= LONGEST_S:
+                longer[title] = max(times, longer.get(title, 0.0))
+    if not longer:
         return ""
-    needed_s = times * recorded_s
-    would_do = (
-        "an hour would not do" if needed_s > 3600 else f"{needed_s / 60:.0f} minutes would do"
-    )
-    which = ", ".join(dict.fromkeys(wide))
+    minutes = math.ceil(max(longer.values()) * recorded_s / 60)
     return (
         f" Some intervals are wider than a factor of {WIDE:g} because the recording is short"
-        f" ({which}): {would_do}, instead of {two_digits(recorded_s / 60)}."
+        f" ({', '.join(longer)}): about {minutes} minutes would do, instead of"
+        f" {two_digits(recorded_s / 60)}."
     )
 
 

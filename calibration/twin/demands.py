@@ -95,7 +95,7 @@ from calibration.twin.commits import (
     shared_max,
 )
 from calibration.twin.mounts import file_system_of, journal_of
-from calibration.twin.writers import evidence_of, pass_the_cache
+from calibration.twin.writers import evidence_of
 from sim.units import two_digits
 
 BUSY_PER_S: Final = 1.0  # requests; a device with fewer is idle
@@ -454,7 +454,7 @@ def _writes(
             return [synced]
         return [synced, _fsyncs(writes, reads, device, reason, seen, OVERWRITE)]
     left = (_not_waited_for(writes, reads, device, reason, seen),)
-    if _pass_the_cache(writes, device, seen) or not _is_in_doubt(writes, device):
+    if not _is_in_doubt(writes, device):
         return [left]
     told = evidence_of(device, writes.rate_per_s, writes.size_bytes, seen.used, seen.source)
     if told is None:
@@ -507,14 +507,11 @@ def _are_direct(
 ) -> bool:
     """Return whether writes go past the page cache.
 
-    The kernel's count of pages written tells, if it was recorded (writers.py). Otherwise: nothing
-    is merged beside a journal's blocks; a flusher merges what adjoins. On a full device
+    Nothing is merged beside a journal's blocks; a flusher merges what adjoins. On a full device
     programs wait for each: either as many tasks wait as requests are in the queue, or the queue has
     one length all the time. On another one the tasks asleep tell, if they were counted well enough;
     or the writes come by themselves, where a flusher's come together, every 5 s.
     """
-    if _pass_the_cache(writes, device, seen):
-        return True
     customers = _customers(writes, device)
     if "wrqm_per_s" not in device.row:
         return False
@@ -530,15 +527,6 @@ def _are_direct(
     if waiting is not None and abs(waiting - queue) <= max(0.5, (QUEUE_OFF - 1) * queue):
         return True
     return not writes.is_large and _is_level(device.name, seen.used)
-
-
-def _pass_the_cache(writes: Direction, device: DeviceLook, seen: Look) -> bool:
-    """Return whether the kernel counted too few pages that came from there."""
-    if file_system_of(device, seen) == "xfs":
-        return False
-    if not device.row.get("f_per_s") and _are_merged(writes, device):
-        return False  # these may be commits, of a drive that is not flushed
-    return pass_the_cache(writes.rate_per_s * writes.size_bytes, seen.source)
 
 
 def _have_sleepers(writes: Direction, seen: Look) -> bool:
@@ -832,7 +820,7 @@ def somebody_waits(
 
 def _customers(direction: Direction, device: DeviceLook) -> int | None:
     """Return how many customers a full device has in one direction; None for an open stream."""
-    queue = device.row.get("aqu_sz", 0.0)
+    queue = queue_of(device.row)
     if device.busy_pct < 100 * FULL or queue < FULL:
         return None
     if not direction.is_steady:

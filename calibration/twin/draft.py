@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from calibration.look.intervals import queue_of
 from calibration.twin.cache import Cache
 from calibration.twin.commits import (
     COMMIT,
@@ -505,7 +506,7 @@ def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     """
     put = draft.sheet.put
     put(section, "servers", 1, f"{ESTIMATE}: as slow as an arm, which serves one at a time")
-    gained = max(1.0, load.device.row.get("aqu_sz", 1.0)) ** GAIN[1]
+    gained = max(1.0, queue_of(load.device.row)) ** GAIN[1]
     for word, direction in (("read", load.reads), ("write", load.writes)):
         law, time_ms = f"{ESTIMATE}: S = util / X", load.device.service_ms or 0.0
         if load.cache_sign:

@@ -4,10 +4,10 @@ Models: the judgement of somebody who reads the table of residuals.
 Linux counterpart: none.
 Invariants: of a simulation, never of the emulator; the limits are the declared trust of each
 column, decided before anything was recorded; a device that is less than a tenth as busy as the
-busiest one is told, and decides nothing. The limits have how exactly a mean could be read: that of
-the load average comes of a few updates. They have the chance of a run as well: of n requests it may
-have 1 / sqrt(n) more or less. By hand: 0.59 reads/s in 40 s are 24, known to 20 %; a tenth is
-trusted, so that the limit is twice 0.22.
+busiest one is told, and decides nothing. Beside that trust the limits have how exactly a mean could
+be read (that of the load average comes of a few updates), and the chance of a run: of n requests
+that come by themselves it may have 1 / sqrt(n) more or less. By hand: 0.59 reads/s in 40 s are 24,
+known to 20 %; a tenth is trusted, so that the limit is twice 0.22.
 Left out: what the recording has no column of.
 """
 

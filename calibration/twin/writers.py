@@ -2,8 +2,7 @@
 
 Models: what an administrator concludes from iostat alone about who stands behind a disk's writes.
 Linux counterpart: fs/fs-writeback.c (wb_check_old_data_flush; before 2.6.32 mm/page-writeback.c:
-wb_kupdate), block/blk-core.c (get_request), block/blk-wbt.c; mm/page-writeback.c:
-__folio_end_writeback (NR_WRITTEN, since 2.6.37).
+wb_kupdate), block/blk-core.c (get_request), block/blk-wbt.c.
 Invariants: every piece of evidence is arithmetic on recorded columns, and says how much of the
 writes can be a flusher's at most; the least of them counts. What no evidence decides is tried both
 ways, and the twin that comes nearer is taken (fitting.py).
@@ -28,13 +27,6 @@ time of one, and p the share of them that is the flusher's.
  - Rhythm. In intervals of a second or two, the flusher's writes are in less than half of them, if
    the disk is done with them soon. The median interval has the others: p <= 1 - median / mean.
 A share of a quarter at most is taken for none, half or more for all.
-What goes past the page cache (O_DIRECT) the kernel tells apart: nr_written of /proc/vmstat counts
-the pages that come from there, a flusher's as an fsync's. Of B bytes a second they are 4096
-nr_written at most, for other devices' are among them. Where that is a quarter at most, it is
-O_DIRECT. Only XFS has its metadata in buffers of its own, which are not counted: there it tells
-nothing. A journal's own blocks are not counted either: without fsyncs two requests of them every
-5 s, with fsyncs as often as is flushed or, where nothing flushes, with much that adjoins.
-By hand: 17 writes/s of 8 KiB are 34 pages/s, and 1.4 pages/s were counted: 4 %.
 By hand: `generic`, 2.6.32: 28 writes/s of S = 5.6 ms that take 10.3 ms. n = 128 of a flusher would
 take 361 ms on average: p <= 3 %. A journal's blocks adjoin, and 38 writes/s were merged: fsyncs.
 The same server without fsyncs: 60 writes/s of 3 ms take 200 ms: p <= 1.
@@ -106,12 +98,6 @@ def evidence_of(
         *_by_the_rhythm(device, writes_per_s, used, fsyncs_per_s),
     ]
     return min(found, key=lambda one: one.most, default=None)
-
-
-def pass_the_cache(bytes_per_s: float, source: Source) -> bool:
-    """Return whether so many bytes written are certain to go past the page cache (O_DIRECT)."""
-    pages = [s.value for one in source.recordings for s in one.select("written_pages_per_s")]
-    return bool(pages) and PAGE * fmean(pages) <= NONE * bytes_per_s
 
 
 def _by_the_queue(device: DeviceLook, writes_per_s: float, kernel: str) -> Iterator[Evidence]:

@@ -143,10 +143,10 @@ def taken(recording: Recording) -> Active:
 
 def test_who_waits_for_a_request_is_known_from_the_queue() -> None:
     """Of 121 samples 12 more than usual saw a read: the queue's mean was 0.45 all the same."""
-    lucky = [1.0, 1.0, 0.0] * 22 + [0.0, 1.0] * 27 + [1.0]
+    lucky = [1.0, 1.0, 0.0] * 10 + [0.0, 1.0] * 45 + [1.0]
     found = taken(census(lucky, lucky, [0.45] * 121))
     assert (found.source, found.readings) == (CENSUS, 121)
-    assert fmean(lucky) == pytest.approx(0.595, abs=0.001)
+    assert fmean(lucky) == pytest.approx(0.545, abs=0.001)
     assert found.mean == pytest.approx(0.1 + 0.45)
     # By hand: no sample had another number: 2 in 125 may have.
     assert found.error == pytest.approx(math.sqrt(2 / 125 * 123 / 125 / 125))
@@ -159,7 +159,18 @@ def test_a_flush_is_in_the_writes_that_wait_for_it() -> None:
     beside = flushed | {"r_per_s": 10, "r_await_ms": 5, "d_per_s": 100, "d_await_ms": 1}
     assert queue_of(beside) == pytest.approx(0.239 + 0.05 + 0.1, abs=0.001)
     assert queue_of(flushed | {"f_per_s": 0}) == 0.426  # as the kernel counted it
-    assert queue_of({"f_per_s": 17, "await_ms": 4.2, "io_per_s": 57, "aqu_sz": 0.24}) == 0.24
+    of_sar = {"io_per_s": 57, "await_ms": 4.2, "aqu_sz": 0.426}  # sar -d prints no flushes
+    assert queue_of(of_sar) == pytest.approx(0.239, abs=0.001)
+
+
+def test_requests_that_wait_for_a_flush_may_be_missing_in_what_is_in_flight() -> None:
+    """0.4 in the queue, of which Linux 5.10 to 6.9 finds a half: the counts stand alone."""
+    there = [1.0, 0.0, 0.0, 1.0, 0.0] * 24
+    found = [one if number % 2 else 0.0 for number, one in enumerate(there)]
+    assert fmean(there) == 0.4
+    assert fmean(found) == pytest.approx(0.2)
+    counted = taken(census(there, found, [0.4] * len(there)))
+    assert counted.mean == pytest.approx(0.1 + 0.4)
 
 
 @given(flushes=st.floats(0.1, 100), flush_ms=st.floats(0.01, 50))

@@ -1,5 +1,6 @@
 """What a recording says of a larger page cache, and that it says nothing where it cannot."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from calibration.look import Look
 from calibration.readers.proc_report import vm_counters
+from calibration.samples import Sample
 from calibration.twin.cache import ACTIVATED, REFAULTS, cache_of, unknown
 from calibration.twin.demands import loads_of
 from calibration.twin.draft import Draft
@@ -15,22 +17,30 @@ from calibration.twin.fitting import draw_draft
 from calibration.twin.questions import QuestionError, read_question
 from calibration.twin.what_ifs import what_ifs_of
 from sim.scenario.load import load_text
-from tests.calibration.test_twin_draft import (
-    NEW,
-    counted,
-    draft_of,
-    new_row,
-    old_row,
-    seen_of,
-    text,
-)
+from tests.calibration.test_twin_draft import NEW, draft_of, new_row, old_row, seen_of, text
 
 ROW = old_row("sda", r=400, w=0, size_kib=4, await_ms=0.3, util=12)
 
 
 def seen_with(refaults: float, activated: float) -> Look:
     """Return the look at 400 pages read a second, so many of them refaults."""
-    return counted(seen_of(text(ROW)), {REFAULTS: refaults, ACTIVATED: activated})
+    seen = seen_of(text(ROW))
+    [recording] = seen.source.recordings
+    more = tuple(
+        Sample(
+            report=1,
+            time_s=1.0,
+            line=1,
+            kind="system",
+            name="",
+            column=column,
+            value=value,
+            since_boot=False,
+        )
+        for column, value in ((REFAULTS, refaults), (ACTIVATED, activated))
+    )
+    told = replace(recording, samples=(*recording.samples, *more))
+    return replace(seen, source=replace(seen.source, recordings=(told,)))
 
 
 def what_ifs(draft: Draft) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """The draft of a twin: estimates that obey the laws, and a scenario that can be read."""
 
 import tomllib
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from calibration.dataset import Source
 from calibration.host import host_of
 from calibration.look import Look, look
 from calibration.readers import read_text
-from calibration.samples import Sample
 from calibration.twin.answers import load_words
 from calibration.twin.columns import recorded_columns
 from calibration.twin.commits import SINGLE_FLUSH
@@ -92,26 +90,6 @@ def seen_of(recorded: str, host: dict[str, str] | None = None) -> Look:
     recording = read_text(recorded, "iostat.txt")
     about = host_of(host) if host is not None else None
     return look(Source(name="web1", recordings=(recording,), host=about))
-
-
-def counted(seen: Look, columns: Mapping[str, float]) -> Look:
-    """Return a look at what counters of the whole system told beside it."""
-    [recording] = seen.source.recordings
-    more = tuple(
-        Sample(
-            report=1,
-            time_s=1.0,
-            line=1,
-            kind="system",
-            name="",
-            column=column,
-            value=value,
-            since_boot=False,
-        )
-        for column, value in columns.items()
-    )
-    told = replace(recording, samples=(*recording.samples, *more))
-    return replace(seen, source=replace(seen.source, recordings=(told,)))
 
 
 def draft_of(recorded: str, host: dict[str, str] | None = None) -> Draft:

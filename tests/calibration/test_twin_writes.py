@@ -16,7 +16,7 @@ from calibration.look import Look, look
 from calibration.look.report import to_json, to_text
 from calibration.look.tasks import CENSUS, Active
 from calibration.readers import read_text
-from calibration.readers.proc_report import device_columns, vm_counters
+from calibration.readers.proc_report import device_columns
 from calibration.twin.answers import limits_of
 from calibration.twin.columns import recorded_columns
 from calibration.twin.commits import (
@@ -45,7 +45,6 @@ from sim.units import parse_quantity
 from tests.calibration.test_twin_draft import (
     HOST,
     NEW,
-    counted,
     draft_of,
     notes_of,
     old_row,
@@ -384,44 +383,6 @@ def test_writes_that_tasks_sleep_for_are_no_flushers(
     seen = replace(seen, system=replace(seen.system, tasks=told))
     [load] = loads_of(seen)
     assert [one.kind for one in load.classes] == [kind]
-
-
-XFS = {"/proc/mounts": "/dev/sda /data xfs rw 0 0\n"}
-
-
-@pytest.mark.parametrize(
-    ("mounts", "pages", "kind"),
-    [
-        (JOURNALLED, 1.4, DIRECT),  # 4 % of 34 pages/s
-        (JOURNALLED, 34, WRITE),
-        (JOURNALLED, 17, WRITE),  # half of them: both may be there
-        (XFS, 1.4, WRITE),  # its metadata, which are not counted, may be all
-    ],
-)
-def test_pages_that_were_counted_tell_what_went_past_the_cache(
-    mounts: dict[str, str], pages: float, kind: str
-) -> None:
-    """17 writes/s of 8 KiB beside a journal's own flushes; some adjoin, as a flusher's do."""
-    printed = row(w=17, size_kib=8, flushes=0.38, w_await=1, util=9, merged=2)
-    seen = seen_of(text(printed, heading=NEW, kernel="6.18.0"), mounts)
-    [load] = loads_of(counted(seen, {"written_pages_per_s": pages}))
-    assert [one.kind for one in load.classes] == [kind]
-
-
-def test_commits_of_a_drive_that_is_not_flushed_are_not_taken_for_direct_writes() -> None:
-    """Of 16 KiB that an append leaves, the kernel counts 4: those of its data."""
-    counters = {"written_pages_per_s": 10.0}
-    kinds = {}
-    for merged in (7.0, 0.0):
-        printed = row(w=30, size_kib=16 / 3, flushes=0, w_await=4, util=12, merged=merged)
-        seen = seen_of(text(printed, heading=NEW, kernel="6.18.0"), JOURNALLED)
-        [load] = loads_of(counted(seen, counters))
-        kinds[merged] = [one.kind for one in load.classes]
-    assert kinds == {7.0: [WRITE], 0.0: [DIRECT]}
-
-
-def test_the_kernels_count_of_pages_written_is_read() -> None:
-    assert vm_counters("nr_dirty 3\nnr_written 9\n")["written_pages"] == 9
 
 
 def overwriting(mounts: dict[str, str] | None, *, merged: float = 0, w_await: float = 4) -> Look:
