@@ -281,13 +281,12 @@ def mean_with_queue(
     """
     slope, of_slope = 0.0, 0.0
     scatter = pvariance(in_flight) * len(in_flight) if len(in_flight) > 1 else 0.0
-    if SLOPE_MIN <= len(counted) == len(in_flight) and queue and scatter > 0:
+    apart = abs(fmean(queue) - fmean(in_flight)) if queue and in_flight else math.inf
+    by_chance = CERTAIN * math.hypot(_error_of_mean(in_flight), _error_of_mean(queue))
+    if SLOPE_MIN <= len(counted) == len(in_flight) and scatter > 0 and apart <= by_chance:
         slope = min(max(linear_regression(in_flight, counted).slope, 0.0), 1.0)
         left = [a - slope * b for a, b in zip(counted, in_flight, strict=True)]
-        apart = abs(fmean(queue) - fmean(in_flight))
         of_slope = apart * math.sqrt(variance(left) / scatter)
-        if apart > CERTAIN * math.hypot(_error_of_mean(in_flight), _error_of_mean(queue)):
-            slope, of_slope = 0.0, 0.0
     else:
         in_flight, queue = [0.0] * len(counted), [0.0]
     beside = [a - slope * b for a, b in zip(counted, in_flight, strict=True)]

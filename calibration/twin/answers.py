@@ -584,8 +584,8 @@ def width_words(answers: Answers, seen: Look) -> str:
     minutes = math.ceil(max(longer.values()) * recorded_s / 60)
     return (
         f" Some intervals are wider than a factor of {WIDE:g} because the recording is short"
-        f" ({', '.join(longer)}): about {minutes} minutes would do, instead of"
-        f" {two_digits(recorded_s / 60)}."
+        f" ({', '.join(longer)}): about {minutes} {'minute' if minutes == 1 else 'minutes'} would"
+        f" do, instead of {two_digits(recorded_s / 60)}."
     )
 
 
