@@ -3,8 +3,8 @@
 Models: crossing out a line of iostat with a pencil, and saying so.
 Linux counterpart: none.
 Invariants: an interval is out by its own figures against the others' median, never by what a model
-says; two intervals are out at most, or 3 % of them: what happens oftener is the load (a flusher
-that writes every 5 s has a fifth of the seconds).
+says; two intervals are out at most, or 3 % of them, for either cause: what happens oftener is the
+load (a flusher that writes every 5 s has a fifth of the seconds).
 Left out: slow changes of the load, which no median tells from the load.
 
 The spread of the middle half tells what is usual, whatever the rest does: for a normal
@@ -12,17 +12,27 @@ distribution 0.74 of it is the standard deviation. Out is what is more than so m
 more than FACTOR times or less than 1 / FACTOR of the median: counts scatter by their root.
 By hand: 150 reads/s, of which one interval in twelve has 900 of somebody's backup: median 150,
 quarters at 145 and 156; 900 is 91 spreads away, and 6 times as much.
+
+The other cause is a disk that is held up, by the host of a virtual machine for one: as many
+requests as ever, each of which takes many times as long. Such times are spread by factors, so it
+is their logarithm that is compared. An interval with more requests or bytes than usual stays: its
+requests wait for each other, and that is the load.
+By hand: 580 requests/s of 0.13 ms, quarters at 0.115 and 0.145 (of the logarithm: a spread of
+0.17), in one second 18.5 ms: ln(18.5 / 0.13) is 5, 29 spreads. That second has 10.7 requests in
+the queue, the other 99 of a hundred have 0.075 each: it makes six tenths of the mean.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import exp, log
 from statistics import median, quantiles
 from typing import Final
 
-from calibration.look.intervals import Interval, Row, bytes_of
+from calibration.look.intervals import Interval, Row, bytes_of, queue_of
 
 INTERVALS_MIN: Final = 8  # of which a middle half is known
 FACTOR: Final = 2.5
 SPREADS: Final = 6.0  # standard deviations, of which chance has no interval in an hour's recording
+MORE: Final = 2.0  # standard deviations: with more requests or bytes than that, a queue is the load
 OF_QUARTERS: Final = 0.74  # of the middle half's width: a standard deviation
 NUMBER_MAX: Final = 2
 SHARE_MAX: Final = 0.03
@@ -34,16 +44,21 @@ def outliers(intervals: Sequence[Interval]) -> dict[int, str]:
     """Return the numbers of the intervals that are out, and what each had of what."""
     if len(intervals) < INTERVALS_MIN:
         return {}
-    found: dict[int, str] = {}
+    bursts: dict[int, str] = {}
+    held_up: dict[int, str] = {}
     for name in dict.fromkeys(name for one in intervals for name in one.devices):
+        rows = [one.devices.get(name, {}) for one in intervals]
+        columns = {column: [_of(row, column) for row in rows] for column in _WORDS}
         for column, word in _WORDS.items():
-            values = [_of(one.devices.get(name, {}), column) for one in intervals]
-            usual = median(values)
+            values, usual = columns[column], median(columns[column])
             for number in _out(values):
                 told = f"{name} {values[number]:.4g} {word}, usually {usual:.4g}"
-                found.setdefault(number, told)
+                bursts.setdefault(number, told)
+        for number, told in _held_up(rows, columns):
+            held_up.setdefault(number, f"{name} {told}")
     most = max(NUMBER_MAX, SHARE_MAX * len(intervals))
-    return found if len(found) <= most else {}
+    few = [found for found in (held_up, bursts) if len(found) <= most]
+    return {number: told for found in few for number, told in sorted(found.items())}
 
 
 def _of(row: Row, column: str) -> float:
@@ -52,11 +67,44 @@ def _of(row: Row, column: str) -> float:
 
 def _out(values: Sequence[float]) -> list[int]:
     """Return the numbers of the values that are far from the middle ones."""
-    low, usual, high = quantiles(values, n=4)
-    spread = max(OF_QUARTERS * (high - low), usual**0.5, _COUNTED_MIN)
+    usual, spread = _usual(values)
     return [
         number
         for number, value in enumerate(values)
         if abs(value - usual) > SPREADS * spread
         and not usual / FACTOR <= value + _COUNTED_MIN <= FACTOR * usual
     ]
+
+
+def _usual(values: Sequence[float]) -> tuple[float, float]:
+    """Return the median of rates and how far one interval is from it by chance."""
+    low, usual, high = quantiles(values, n=4)
+    return usual, max(OF_QUARTERS * (high - low), usual**0.5, _COUNTED_MIN)
+
+
+def _held_up(
+    rows: Sequence[Row], columns: Mapping[str, Sequence[float]]
+) -> Iterator[tuple[int, str]]:
+    """Yield the intervals whose requests took long, though they were not more than usual."""
+    waits = {number: wait for number, row in enumerate(rows) if (wait := _wait_ms(row))}
+    if len(waits) < INTERVALS_MIN:
+        return
+    low, middle, high = quantiles([log(wait) for wait in waits.values()], n=4)
+    usual = exp(middle)
+    limit = max(FACTOR, exp(SPREADS * OF_QUARTERS * (high - low))) * usual
+    most = {column: _most(values) for column, values in columns.items()}
+    for number, wait in waits.items():
+        if wait > limit and all(columns[name][number] <= most[name] for name in columns):
+            yield number, f"{wait:.3g} ms a request, usually {usual:.3g}"
+
+
+def _most(values: Sequence[float]) -> float:
+    """Return the rate above which an interval has more than usual."""
+    usual, spread = _usual(values)
+    return usual + MORE * spread
+
+
+def _wait_ms(row: Row) -> float | None:
+    """Return how long a request took, if there were enough of them to tell."""
+    requests = row.get("r_per_s", 0.0) + row.get("w_per_s", 0.0)
+    return 1e3 * queue_of(row) / requests if requests >= _COUNTED_MIN else None

@@ -31,6 +31,49 @@ def test_what_a_flusher_does_every_five_seconds_is_the_load() -> None:
     assert outliers(intervals(rates, "w_per_s")) == {}
 
 
+def seconds(waits_ms: list[float], rates: list[float] | None = None) -> list[Interval]:
+    """Return seconds in which each of 580 writes/s took so long."""
+    rates = rates or [580.0 + i % 7 for i in range(len(waits_ms))]
+    rows = [
+        {"vda": {"w_per_s": rate, "w_await_ms": wait, "aqu_sz": rate * wait / 1e3}}
+        for rate, wait in zip(rates, waits_ms, strict=True)
+    ]
+    return [Interval(end_s=i, length_s=1, cpu={}, devices=row) for i, row in enumerate(rows)]
+
+
+USUAL_MS = [0.115, 0.13, 0.145, 0.12, 0.13, 0.14] * 10
+
+
+def test_a_second_in_which_the_host_held_the_disk_up_is_named() -> None:
+    waits = [*USUAL_MS, 18.5]
+    assert outliers(seconds(waits)) == {60: "vda 18.5 ms a request, usually 0.13"}
+
+
+def test_a_wait_with_more_requests_than_usual_is_the_load() -> None:
+    rates = [580.0 + i % 7 for i in range(60)]
+    assert outliers(seconds([*USUAL_MS, 18.5], [*rates, 900.0])) == {}
+    assert list(outliers(seconds([*USUAL_MS, 18.5], [*rates, 580.0]))) == [60]
+
+
+def test_a_disk_that_is_often_slow_is_no_outlier_and_a_burst_beside_it_still_is() -> None:
+    slow = [18.5 if i % 10 == 5 else wait for i, wait in enumerate(USUAL_MS)]
+    assert outliers(seconds(slow)) == {}
+    assert outliers(seconds([*slow, 0.13], [580.0] * 60 + [9000.0])) == {
+        60: "vda 9000 writes/s, usually 580"
+    }
+
+
+@given(st.lists(st.floats(0.064, 0.15), min_size=8, max_size=60))
+def test_times_within_a_factor_of_each_other_have_no_outlier(waits: list[float]) -> None:
+    assert outliers(seconds(waits)) == {}
+
+
+@given(st.floats(0.01, 100), st.floats(4, 1000))
+def test_what_is_out_does_not_depend_on_how_fast_the_device_is(scale: float, more: float) -> None:
+    waits = [scale * wait for wait in USUAL_MS]
+    assert list(outliers(seconds([*waits, scale * 0.13 * more]))) == [60]
+
+
 @given(st.lists(st.floats(60, 140), min_size=8, max_size=60))
 def test_a_load_that_stays_within_its_half_has_no_outlier(rates: list[float]) -> None:
     assert outliers(intervals(rates)) == {}
