@@ -214,17 +214,42 @@ class Kept:
         both = (server, self.figures)
         if min(recorded, *(one.get(f"{name}.f_per_s", 0.0) for one in both)) < FLUSHES_MIN:
             return None
-        each = synced.rate_per_s / recorded + promise.requests / promise.flushes
-        (writes, fsyncs), (of_twin, twin_fsyncs) = (
-            (one[f"{name}.w_per_s"], each * one[f"{name}.f_per_s"]) for one in both
+        (writes, flushes), (of_twin, twin_flushes) = (
+            (one[f"{name}.w_per_s"], one[f"{name}.f_per_s"]) for one in both
         )
-        left = beside(writes, fsyncs)
-        return left / max(of_twin - twin_fsyncs, left / REST_STEP_MAX) if left else None
+        bursts = self._burst_writes(load)
+        if bursts:  # what its runs have beside them is of fsyncs
+            each = max(0.0, of_twin - bursts) / twin_flushes
+            left, of_twin = max(0.0, writes - each * flushes), bursts
+        else:
+            each = synced.rate_per_s / recorded + promise.requests / promise.flushes
+            left, of_twin = beside(writes, each * flushes), of_twin - each * twin_flushes
+            if not left:
+                return None
+        return max(1 / REST_STEP_MAX, left / max(of_twin, left / REST_STEP_MAX))
+
+    def _burst_writes(self, load: Load) -> float:
+        """Return the twin's writes/s that come many at a time, none of which is merged; 0: none."""
+        for one in load.classes:
+            if one.at_once > 1:
+                section = ("process", process_name(load.name, one.kind))
+                rate = self._number((*section, "rate"), "rate_per_s")
+                return (rate or 0.0) * (_number(self.value((*section, "writes")), "number") or 0.0)
+        return 0.0
 
     def _is_near(self, load: Load, server: Figures) -> bool:
-        """Return whether the twin's device has run at the load of the server's."""
-        ratios = (_ratio(server, self.figures, f"disk.{load.name}.{x}_per_s") for x in "rw")
-        return all(abs(one - 1) <= NEAR for one in ratios)
+        """Return whether the twin's device has run at the load of the server's.
+
+        A request counts as long as it takes: so a few more reads hardly count beside writes.
+        """
+        off = whole = 0.0
+        for direction in "rw":
+            name = f"disk.{load.name}.{direction}"
+            await_ms = server.get(f"{name}_await_ms") or self.figures.get(f"{name}_await_ms", 0.0)
+            here, there = (one.get(f"{name}_per_s", 0.0) for one in (server, self.figures))
+            off += abs(here - there) * await_ms
+            whole += here * await_ms
+        return off <= NEAR * whole
 
     def _flushes_alike(self, device: str) -> bool:
         """Return whether the twin's device is asked for the flushes that the server's is."""

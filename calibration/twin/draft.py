@@ -19,6 +19,7 @@ from calibration.look.intervals import queue_of
 from calibration.twin.cache import Cache
 from calibration.twin.commits import (
     COMMIT,
+    NO_JOURNAL,
     OVERWRITE,
     SINGLE_FLUSH,
     CacheSign,
@@ -108,6 +109,9 @@ WORKING_SET_BYTES: Final = 8 * 2**30
 WORKING_SET_MIN_BYTES: Final = 2**30
 FILE_BYTES_MAX: Final = 2 * 10**12  # ext3's files end at 2 TiB
 SEGMENT: Final = "16 MiB"  # PostgreSQL: wal_segment_size
+# What leaves no block of a file's tree of extents: a file that grows has one to write, or none, by
+# the chance of where it found room, with each fsync of a run.
+ROUND_AND_ROUND: Final = (OVERWRITE, NO_JOURNAL)
 APPENDED_S: Final = 500  # of appending at the recorded rate: a run at thrice of it
 FILLED: Final = 0.9  # of a disk, at most: the rest is its file system's own
 # The last key of what is fitted -> the least and the most that its component takes.
@@ -336,24 +340,25 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     if one.kind == WRITE and one.at_once == 1:
         put(section, "write_files", TURNS, "assumed: not all that is written is of one age")
         put(section, "write_turn", f"{TURN_S} s", "assumed: as often as flushers look")
-    if pattern == RANDOM or one.promise is OVERWRITE:
+    if pattern == RANDOM or one.promise in ROUND_AND_ROUND:
         put(
             section,
             "write_unit",
             "4 KiB",
             "assumed: whole pages; what they read was recorded as reads",
         )
-    if one.promise is OVERWRITE:
+    if one.promise in ROUND_AND_ROUND:
         put(section, "write_area", SEGMENT, "assumed: a segment of a database's log")
+    elif pattern != APPEND:
+        area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
+        put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
+    if one.promise is OVERWRITE:
         put(section, "datasync", True, "derived: no commit follows, or its blocks would be merged")
         if one.customers is None:
             put(section, "write_files", 1, OWN_LOGS)
             path = dotted(*section, "write_files")
             draft.prior_between(path, "count", 1, FILES_EACH, OWN_LOGS)
             draft.left_open.logs.append(section[-1])
-    elif pattern != APPEND:
-        area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
-        put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
     put(section, "fsyncs", 1 if one.kind == SYNC else 0, one.reason)
     _directories(draft, one, section)
     if one.promise is SINGLE_FLUSH:
@@ -410,7 +415,7 @@ def _whole(size_bytes: int) -> int:
 def _burst(draft: Draft, one: Class, section: tuple[str, ...]) -> None:
     """Put what is written back at a time, and how many writes that are."""
     at_once = float(f"{one.at_once:.3g}")
-    law = f"{ESTIMATE}: n = 2 await / S - 1"
+    law = f"{ESTIMATE}: {one.at_once_law}"
     draft.sheet.put(section, "writes", at_once, law)
     draft.sheet.put(section, "writeback", 1, f"{law}: they reach the device together")
     draft.prior(dotted(*section, "writes"), "number", at_once, 2, 2)
@@ -423,7 +428,7 @@ def _pattern(draft: Draft, load: Load, one: Class) -> tuple[str, str]:
     size = f"{one.size_bytes / 1024:.3g} KiB a write"
     if one.kind == SWAP_OUT or (one.kind == WRITE and not one.is_large):
         return RANDOM, size
-    if one.promise is OVERWRITE:
+    if one.promise in ROUND_AND_ROUND:
         return SEQUENTIAL, f"{size}, over what is there, round and round"
     if one.kind == WRITE and one.size_bytes < WHOLE * longest:
         return RANDOM, f"{size}, where a request may have {longest // 1024} KiB"
@@ -440,7 +445,7 @@ def _device(draft: Draft, load: Load) -> None:
         return
     if load.device.serves_singly and any(_stays(one) for one in load.classes):
         draft.left_open.arms.append(dotted(*section))
-    if load.has_bursts:
+    if load.has_bursts and (load.writes.is_large or not load.flushes_others):
         _one_path(draft, load, section)
     elif load.device.serves_singly:
         _one_server(draft, load, section)
@@ -622,8 +627,6 @@ def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     if load.writes.is_large:
         service_ms = write_service_ms(load.writes, load.reads, load.device)
         _transfer(draft, section, "write", load.writes.size_bytes, service_ms, (4, 4))
-    elif load.flushes_others:
-        _flushed_others(draft, load, section)
     else:
         _latency(draft, section, "write", load.device.service_ms or 0.0, (4, 4))
     await_ms = load.reads.await_ms

@@ -30,7 +30,7 @@ from calibration.record_text import TextSample, text_of, text_samples
 from calibration.twin import verdict
 from calibration.twin.answers import ASLEEP, RUNNING
 from calibration.twin.columns import TRUST
-from calibration.twin.demands import SYNC, WRITE
+from calibration.twin.demands import WRITE
 from calibration.twin.draft import Draft, process_name
 from calibration.twin.fitting import draw_draft
 from sim.units import parse_quantity
@@ -546,15 +546,20 @@ def shown(fsyncs_per_s: float, let_go_per_s: float, each: float = 3) -> dict[str
     }
 
 
-def times(draft: Draft, twin: dict[str, float], server: dict[str, float]) -> list[float]:
+def times(kept: Kept, twin: dict[str, float], server: dict[str, float]) -> list[float]:
     """Return by how much fsyncs and other writes of a database are corrected."""
-    kept = Kept(place=Path("twin.toml"), draft=draft, fit=None, text=draft.sheet.text(""))
+    [load] = kept.draft.loads
+    rates = [("process", process_name("sda", one.kind), "rate") for one in load.classes]
+    before = [kept._number(path, "rate_per_s") for path in rates]
     kept.figures = twin
     kept._correct(server)
-    rates = [("process", process_name("sda", kind), "rate") for kind in (SYNC, WRITE)]
-    before = [parse_quantity(kept.value(path), "rate_per_s") for path in rates]
     now = [kept.values[".".join(path)] for path in rates]
-    return [one / first for one, first in zip(now, before, strict=True)]
+    return [one / first for one, first in zip(now, before, strict=True) if first]
+
+
+def kept_of(draft: Draft) -> Kept:
+    """Return a twin as it was drawn."""
+    return Kept(place=Path("twin.toml"), draft=draft, fit=None, text=draft.sheet.text(""))
 
 
 @given(
@@ -572,25 +577,66 @@ def test_who_waits_is_followed_by_flushes_and_what_was_let_go_by_the_writes_they
     A twin whose flushes have a tenth more or fewer writes gets there in some steps, where what is
     let go is a quarter of the writes; where it is less, both are followed by all writes.
     """
-    found, draft = checkpointed(100, 7.5, 20)
-    assert set(found) == {SYNC, WRITE}
+    found, draft = checkpointed(100, 150, 1, shared=False)
+    assert [one.at_once for one in found.values()] == [1, 1]
     server = shown(fsyncs * flushes, 150 * left)
     share = 150 * left / server["disk.sda.w_per_s"]
     assume(abs(share - 0.25) > 0.01)
     is_told = share > 0.25
-    first = times(draft, shown(fsyncs, 150), server)
+    first = times(kept_of(draft), shown(fsyncs, 150), server)
     if not is_told:
         both = server["disk.sda.w_per_s"] / (3 * fsyncs + 150)
         assert first == pytest.approx([both, both], rel=1e-3)
         return
     assert first == pytest.approx([flushes, left], rel=1e-3)
-    x, b = fsyncs, 150.0
+    kept, x, b = kept_of(draft), fsyncs, 150.0
     for _step in range(20):
-        more = times(draft, shown(x, b, 3 * misread), server)
+        more = times(kept, shown(x, b, 3 * misread), server)
         x, b = x * more[0], b * more[1]
     last = shown(x, b, 3 * misread)
     for name in ("disk.sda.f_per_s", "disk.sda.w_per_s"):
         assert last[name] == pytest.approx(server[name], rel=0.02)
+
+
+@given(
+    flushes=st.floats(0.3, 3),
+    left=st.floats(0.1, 3),
+    misread=st.floats(0.8, 1.2),
+)
+@settings(max_examples=30, deadline=None)
+def test_what_comes_many_at_a_time_is_followed_however_little_it_is(
+    flushes: float, left: float, misread: float
+) -> None:
+    """100 fsyncs/s of three writes and 7.5 times 20 writes/s; then so many times as much of each.
+
+    The twin knows its own bursts: what else it writes is of fsyncs, a fifth more or less each.
+    """
+    found, draft = checkpointed(100, 7.5, 20)
+    at_once = parse_quantity(
+        draft.sheet.sections["process", process_name("sda", WRITE)]["writes"].value, "number"
+    )
+    server = shown(100 * flushes, 150 * left)
+    assume(server["disk.sda.w_per_s"] - 3 * misread * 100 * flushes > 5)
+    kept, x, b = kept_of(draft), 100.0, at_once * found[WRITE].rate_per_s
+    for _step in range(8):
+        more = times(kept, shown(x, b, 3 * misread), server)
+        x, b = x * more[0], b * more[1]
+    last = shown(x, b, 3 * misread)
+    for name in ("disk.sda.f_per_s", "disk.sda.w_per_s"):
+        assert last[name] == pytest.approx(server[name], rel=1e-3)
+
+
+def test_a_few_more_reads_beside_many_writes_are_the_same_load() -> None:
+    """By hand: 10 reads/s of 1 ms instead of 20, beside 600 writes/s of 1 ms: 2 % of the load."""
+    _found, draft = checkpointed(100, 7.5, 20)
+    [load] = draft.loads
+    kept, server = kept_of(draft), shown(100, 300)
+    reads = {"disk.sda.r_await_ms": 1.0}
+    kept.figures = server | reads | {"disk.sda.r_per_s": 10.0}
+    assert kept._is_near(load, server | reads | {"disk.sda.r_per_s": 20.0})
+    slow = {"disk.sda.r_await_ms": 10.0}  # then they are 100 ms a second of 800
+    assert not kept._is_near(load, server | slow | {"disk.sda.r_per_s": 20.0})
+    assert not kept._is_near(load, shown(200, 600))
 
 
 @pytest.mark.parametrize(
@@ -598,7 +644,7 @@ def test_who_waits_is_followed_by_flushes_and_what_was_let_go_by_the_writes_they
 )
 def test_where_flushes_do_not_tell_both_follow_the_writes(fsyncs: float, why: str) -> None:
     _found, draft = checkpointed(100, 7.5, 20)
-    found = times(draft, shown(100, 150), shown(fsyncs, 150))
+    found = times(kept_of(draft), shown(100, 150), shown(fsyncs, 150))
     both = (3 * fsyncs + 150) / 450
     assert found == pytest.approx([both, both], rel=1e-3), why
 

@@ -1,8 +1,11 @@
 """Whose requests they are: fsyncs, a journal's own, bulk, swap, groups; who pays for a page."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, inf
 from pathlib import Path
+from random import Random
+from statistics import median
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +21,7 @@ from calibration.look.tasks import CENSUS, Active
 from calibration.readers import read_text
 from calibration.readers.proc_report import device_columns
 from calibration.twin.answers import limits_of
-from calibration.twin.columns import recorded_columns
+from calibration.twin.columns import figures_of, recorded_columns
 from calibration.twin.commits import (
     COMMIT,
     JOURNAL_BYTES,
@@ -196,6 +199,16 @@ def test_a_twin_of_an_ext4_without_a_journal_has_none_and_counts_its_flushes() -
     load_text(draft.sheet.text(""), Path("twin.toml"))
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_each_fsync_without_a_journal_writes_as_much_in_every_run(seed: int) -> None:
+    """Data, the inode, the flush's own; a file that grew would have a block of extents or none."""
+    recorded = text(row(w=120, size_kib=4, flushes=40, w_await=0.1), heading=NEW, kernel="6.18.0")
+    draft = draw_draft(seen_of(recorded, BARE), seed)
+    run = figures_of(simulate(load_text(draft.sheet.text(""), Path("twin.toml")), seed))
+    assert run["sda f_per_s"] == pytest.approx(40, rel=0.1)
+    assert 2.8 < run["sda w_per_s"] / run["sda f_per_s"] <= 3
+
+
 @pytest.mark.parametrize(
     ("writes", "size_kib", "merged", "has_journal"),
     [
@@ -288,6 +301,64 @@ def test_at_another_load_a_checkpoint_may_write_as_much_as_today() -> None:
     assert draft.left_open.kept == ["sda-writes"]
     assert not any("writes" in one for one in draft.left_open.others)
     assert "written back as today" in notes_of(draft)
+
+
+def checkpointed_in_seconds(groups: Sequence[int], n: int = 32, *, flush_ms: float = 10) -> Look:
+    """Return the look at seconds of a log of 16 fdatasyncs on a disk with a cache.
+
+    Each second has so many groups of n of a checkpoint's pages beside them.
+    """
+    reports = ""
+    for beside in (0, *groups):  # the first report is since boot
+        w = 32 + n * beside
+        printed = row(w=w, size_kib=8, flushes=16, w_await=(16 * flush_ms + 5) / w, util=17)
+        printed = printed.replace("sda", "vdb").replace(" 1.00 ", f" {flush_ms:.2f} ")
+        head, report = text(printed, heading=NEW, kernel="6.18.0", reports=1).split("\n\n", 1)
+        reports += report
+    mounts = {path: said.replace("sda", "vdb") for path, said in JOURNALLED.items()}
+    recordings = (
+        read_text(f"{head}\n\n{reports}", "iostat.txt", interval_s=1),
+        read_text("MemTotal: 8000000 kB\nDirty: 300 kB\n", "meminfo"),
+    )
+    return look(Source(name="web1", recordings=recordings, host=host_of(mounts)))
+
+
+@given(st.permutations([0] * 16 + [1] * 38 + [2] * 6))
+@settings(max_examples=5, deadline=None)
+def test_pages_of_a_checkpoint_that_a_cache_takes_are_told_by_how_they_scatter(
+    groups: list[int],
+) -> None:
+    """The opening text's, by hand: 13 at least, 36 at most, and their mean is 22."""
+    seen = checkpointed_in_seconds(groups)
+    [load] = loads_of(seen)
+    assert load.cache_sign is CacheSign.BY_FLUSHES
+    synced, let_go = load.classes
+    assert (synced.promise, synced.rate_per_s) == (OVERWRITE, pytest.approx(16))
+    assert let_go.at_once == pytest.approx(22, abs=0.5)
+    assert let_go.at_once * let_go.rate_per_s == pytest.approx(32 * 50 / 60, rel=0.02)
+    draft = draw_draft(seen, 1)
+    section = draft.sheet.sections["process", "vdb-writes"]
+    assert section["writeback"].value == 1 and "var / mean" in section["writes"].source
+    assert draft.sheet.sections["machine", "disk", "vdb"]["servers"].value == 1
+    [prior] = [one for one in draft.priors if one.path == "process.vdb-writes.writes"]
+    assert prior.low < 13.2 and prior.high > 36.4
+    load_text(draft.sheet.text(""), Path("twin.toml"))
+
+
+@pytest.mark.parametrize("n", [8, 16, 32])
+def test_how_many_come_at_a_time_is_found_where_groups_come_by_chance(n: int) -> None:
+    """Of a minute each; 0.8 groups a second scatter as n, seconds with any have 1.4 n."""
+    chance, found = Random(n), []
+    for _minute in range(21):
+        groups = [sum(chance.random() < 0.1 for _ in range(8)) for _ in range(60)]
+        [load] = loads_of(checkpointed_in_seconds(groups, n))
+        found.append(load.classes[-1].at_once)
+    assert median(found) == pytest.approx(n, rel=0.25)
+
+
+def test_one_by_one_beside_a_log_are_no_groups() -> None:
+    [load] = loads_of(checkpointed_in_seconds([9, 11, 10, 12, 8, 10] * 10, n=2))
+    assert all(one.at_once == 1 for one in load.classes)
 
 
 @pytest.mark.parametrize(("service_ms", "is_open"), [(4, False), (1, True)])
