@@ -469,10 +469,15 @@ def _number(value: Any, dim: str) -> float | None:
 
 
 def _ratio(server: Figures, twin: Figures, name: str) -> float:
-    """Return server to twin; 1 where either has hardly anything."""
-    of_server, of_twin = server.get(name, 0.0), twin.get(name, 0.0)
+    """Return server to twin; 1 where either does not have it, or hardly anything.
+
+    Of a rate both have a little: so what the server no longer does, the twin leaves in some steps.
+    """
+    if name not in server or name not in twin:
+        return 1.0
     least = RATE_MIN if name.endswith("_per_s") else 0.0
-    return of_server / of_twin if of_server > least and of_twin > least else 1.0
+    of_server, of_twin = max(server[name], least), max(twin[name], least)
+    return of_server / of_twin if of_server and of_twin else 1.0
 
 
 def _text(path: str, value: float) -> str:

@@ -355,6 +355,7 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     if one.promise is OVERWRITE:
         put(section, "datasync", True, "derived: no commit follows, or its blocks would be merged")
         if one.customers is None:
+            put(section, "group_commit", True, "assumed: one writes a log, for all who wait for it")
             put(section, "write_files", 1, OWN_LOGS)
             path = dotted(*section, "write_files")
             draft.prior_between(path, "count", 1, FILES_EACH, OWN_LOGS)

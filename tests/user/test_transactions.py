@@ -2,13 +2,17 @@
 
 import math
 from itertools import pairwise
+from pathlib import Path
 from statistics import fmean
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.machine import Machine
+from calibration.readers.proc_report import device_columns
+from sim.machine import Machine, simulate
+from sim.scenario.load import load_text
+from sim.tools.iostat import compute_iostat
 from sim.tools.parse import parse_diskstats
 from tests.user.servers import TMPFS, S, boot, run_for, values_of
 
@@ -474,3 +478,77 @@ def test_of_so_many_logs_one_write_in_so_many_goes_on_where_the_last_ended(
     told_s = ELSEWHERE_S - (ELSEWHERE_S - TURN_S / 2) / files
     busy_s = machine.devices["sda"].stats.io_ticks_ns / S
     assert busy_s / done == pytest.approx(told_s, rel=0.05)
+
+
+LOG = """\
+title = "A log, whose sync takes 10 ms"
+[machine]
+kernel = "6.18"
+cpus = 4
+memory = "1 GiB"
+accepts = ["cpu-generation", "large-folios"]
+[machine.disk.vdb]
+device = "multiserver"
+servers = 1
+sigma = 0
+write = "50 us"
+write_rate = "0 B/s"
+flush = "9950 us"
+capacity = "10 GiB"
+[machine.mount."/"]
+type = "ext4"
+device = "vdb"
+[process.log]
+program = "transactions"
+arrivals = "open"
+rate = "{rate} /s"
+concurrency = 64
+group_commit = {group}
+write_file = "/log"
+write_files = {files}
+write_pattern = "sequential"
+write_area = "16 MiB"
+write_size = "8 KiB"
+write_unit = "4 KiB"
+writes = 1
+fsyncs = 1
+datasync = true
+[run]
+duration = "102 s"
+[measure]
+interval = "1 s"
+families = ["transactions", "disk"]
+"""
+
+
+def log_of(rate: float, *, group: str = "true", files: int = 1) -> tuple[float, dict[str, float]]:
+    """Return how many transactions a second such a log carries out, and its disk's columns."""
+    text = LOG.format(rate=rate, group=group, files=files)
+    result = simulate(load_text(text, Path("log.toml")), 1)
+    [disk] = compute_iostat(result.samples[2], result.samples[-1]).devices
+    done = sum(mark.t_ns > 2 * S for mark in result.marks("transaction_ns"))
+    return done / 100, device_columns(disk)
+
+
+@pytest.mark.parametrize(("rate", "syncs"), [(16, 15.8), (32, 30.6), (100, 73.1), (250, 96.8)])
+def test_one_sync_is_of_all_who_came_during_the_last(rate: float, syncs: float) -> None:
+    """By hand, of 10 ms each: f = 1 / (S + e^(-X S) / X). All are carried out, and none twice."""
+    done, disk = log_of(rate)
+    assert done == pytest.approx(rate, rel=0.08)
+    assert disk["f_per_s"] == pytest.approx(syncs * done / rate, rel=0.03)
+    assert disk["write_bytes_per_s"] == pytest.approx(8192 * done, rel=0.03)
+
+
+def test_without_it_each_syncs_for_itself_and_writes_wait_for_the_flushes_of_others() -> None:
+    done, alone = log_of(32, group="false")
+    _done, in_turn = log_of(32)
+    assert alone["f_per_s"] > in_turn["f_per_s"]
+    assert alone["f_per_s"] <= 1.02 * done
+    assert alone["w_await_ms"] > in_turn["w_await_ms"] + 0.5
+
+
+def test_each_of_several_logs_has_a_turn_of_its_own() -> None:
+    """Of two logs a flush of one may be under way when the other writes."""
+    _done, one = log_of(60)
+    _done, two = log_of(60, files=2)
+    assert two["w_await_ms"] > one["w_await_ms"] + 0.5
