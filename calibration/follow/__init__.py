@@ -28,8 +28,12 @@ By hand: a database at 50 commits a second, of two writes and a flush (a = 2), a
 let go: X = 180. With twice the commits and pages as before X = 280, and F / F' = 2: who waits is
 doubled, and (280 - 200) / (180 - 100) = 1. By X / X' both had been taken 1.56 times.
 The twin's own a' may differ. An error of what is let go becomes (a' - a) F / (X - a F) of itself in
-a step; what is less than a quarter of the writes is not told so. Nor is it where so many fsyncs
-share a commit that a flush is of more of them at another load, or where flushes are few.
+a step; what is less than a quarter of the writes is not told so. But of what comes many at a time
+nothing is merged: there the twin knows its own B = let go, however little that is, and with it
+a' = (X' - B) / F', so that let go' = X - a' F. Flushes do not tell where so many fsyncs share a
+commit that a flush is of more of them at another load, or where they are few. Of a log that one
+writes for all, three transactions for each flush keep it busy for 0.98 of the time: more of them
+would make hardly more flushes, and the rate stays.
 Service times S are not counted: R = S / (1 - U) has the waiting in it, and U follows from S. So
     d ln R / d ln S = 1 / (1 - U),        S' = S (R / R')^g,      g = (1 - U) / 2
 is half of Newton's step. It is damped, since both R and R' have chance in them: with a gain of 1/2

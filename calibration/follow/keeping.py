@@ -51,6 +51,7 @@ NEAR: Final = 0.1  # of the server's load
 STEP_MAX: Final = 8.0  # of a value, at once
 REST_STEP_MAX: Final = 3.0  # of writes that are a difference of others
 SERVICE_STEP_MAX: Final = 2.0
+SHARED_MAX: Final = 3.0  # transactions for each sync of a log, which then is 0.98 of the time busy
 DAMPING: Final = 0.5  # of Newton's step
 GAIN_MIN: Final = 0.05
 RATE_MIN: Final = 0.2  # requests a second, as a class must have (calibration/twin/demands.py)
@@ -195,7 +196,16 @@ class Kept:
         if rest is not None:
             asked = {kind: rest if kind != READ else ratio for kind, ratio in asked.items()}
             asked[SYNC] = ratios["f"]
+        if SYNC in asked and self._is_shared_by_most(load):
+            asked[SYNC] = min(1.0, asked[SYNC])
         return asked
+
+    def _is_shared_by_most(self, load: Load) -> bool:
+        """Return whether so many share a sync of a log that more of them make hardly more syncs."""
+        section = ("process", process_name(load.name, SYNC))
+        flushes = self.figures.get(f"disk.{load.name}.f_per_s", 0.0)
+        rate = self._number((*section, "rate"), "rate_per_s") or 0.0
+        return bool(self.value((*section, "group_commit"))) and rate >= SHARED_MAX * flushes > 0
 
     def _rest(self, load: Load, server: Figures) -> float | None:
         """Return how many times as many writes nobody waits for; None where flushes do not tell.
@@ -220,7 +230,7 @@ class Kept:
         bursts = self._burst_writes(load)
         if bursts:  # what its runs have beside them is of fsyncs
             each = max(0.0, of_twin - bursts) / twin_flushes
-            left, of_twin = max(0.0, writes - each * flushes), bursts
+            left, of_twin = max(RATE_MIN, writes - each * flushes), max(RATE_MIN, bursts)
         else:
             each = synced.rate_per_s / recorded + promise.requests / promise.flushes
             left, of_twin = beside(writes, each * flushes), of_twin - each * twin_flushes
@@ -231,10 +241,10 @@ class Kept:
     def _burst_writes(self, load: Load) -> float:
         """Return the twin's writes/s that come many at a time, none of which is merged; 0: none."""
         for one in load.classes:
-            if one.at_once > 1:
-                section = ("process", process_name(load.name, one.kind))
-                rate = self._number((*section, "rate"), "rate_per_s")
-                return (rate or 0.0) * (_number(self.value((*section, "writes")), "number") or 0.0)
+            section = ("process", process_name(load.name, one.kind))
+            at_once = _number(self.value((*section, "writes")), "number") or 0.0
+            if at_once > 1 and self.value((*section, "writeback")):
+                return at_once * (self._number((*section, "rate"), "rate_per_s") or 0.0)
         return 0.0
 
     def _is_near(self, load: Load, server: Figures) -> bool:

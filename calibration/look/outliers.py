@@ -15,19 +15,20 @@ quarters at 145 and 156; 900 is 91 spreads away, and 6 times as much.
 
 The other cause is a disk that is held up, by the host of a virtual machine for one: as many
 requests as ever, each of which takes many times as long. Such times are spread by factors, so it
-is their logarithm that is compared. An interval with more requests or bytes than usual stays: its
-requests wait for each other, and that is the load.
+is their logarithm that is compared. An interval with more requests, bytes, flushes or discards than
+usual stays: its requests wait for these, and that is the load. A mean of a few requests is chance:
+an interval counts if it has ten, and a device if most of its intervals do.
 By hand: 580 requests/s of 0.13 ms, quarters at 0.115 and 0.145 (of the logarithm: a spread of
 0.17), in one second 18.5 ms: ln(18.5 / 0.13) is 5, 29 spreads. That second has 10.7 requests in
 the queue, the other 99 of a hundred have 0.075 each: it makes six tenths of the mean.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import exp, log
 from statistics import median, quantiles
 from typing import Final
 
-from calibration.look.intervals import Interval, Row, bytes_of, queue_of
+from calibration.look.intervals import Interval, Row, await_of, bytes_of
 
 INTERVALS_MIN: Final = 8  # of which a middle half is known
 FACTOR: Final = 2.5
@@ -37,6 +38,9 @@ OF_QUARTERS: Final = 0.74  # of the middle half's width: a standard deviation
 NUMBER_MAX: Final = 2
 SHARE_MAX: Final = 0.03
 _COUNTED_MIN: Final = 1.0  # requests/s, KiB/s: less is a journal's occasional write
+REQUESTS_MIN: Final = 10.0  # in an interval: a mean of fewer says little of how long they take
+MOST: Final = 0.5  # of the intervals
+_COMMANDS: Final = ("f_per_s", "d_per_s")  # others wait for these as well
 _WORDS: Final = {"r_per_s": "reads/s", "w_per_s": "writes/s", "moved": "KiB/s"}
 
 
@@ -54,7 +58,9 @@ def outliers(intervals: Sequence[Interval]) -> dict[int, str]:
             for number in _out(values):
                 told = f"{name} {values[number]:.4g} {word}, usually {usual:.4g}"
                 bursts.setdefault(number, told)
-        for number, told in _held_up(rows, columns):
+        asked = [*columns.values(), *([_of(row, x) for row in rows] for x in _COMMANDS)]
+        lengths = [one.length_s or 1.0 for one in intervals]
+        for number, told in _held_up(rows, lengths, asked):
             held_up.setdefault(number, f"{name} {told}")
     most = max(NUMBER_MAX, SHARE_MAX * len(intervals))
     few = [found for found in (held_up, bursts) if len(found) <= most]
@@ -83,18 +89,24 @@ def _usual(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _held_up(
-    rows: Sequence[Row], columns: Mapping[str, Sequence[float]]
+    rows: Sequence[Row], lengths_s: Sequence[float], asked: Sequence[Sequence[float]]
 ) -> Iterator[tuple[int, str]]:
-    """Yield the intervals whose requests took long, though they were not more than usual."""
-    waits = {number: wait for number, row in enumerate(rows) if (wait := _wait_ms(row))}
-    if len(waits) < INTERVALS_MIN:
+    """Yield the intervals whose requests took long, though no more was asked for than usual."""
+    waits = {
+        number: await_ms
+        for number, (row, length_s) in enumerate(zip(rows, lengths_s, strict=True))
+        if length_s * (row.get("r_per_s", 0.0) + row.get("w_per_s", 0.0)) >= REQUESTS_MIN
+        and (await_ms := await_of(row))
+    }
+    if len(waits) < max(INTERVALS_MIN, MOST * len(rows)):
         return
     low, middle, high = quantiles([log(wait) for wait in waits.values()], n=4)
     usual = exp(middle)
     limit = max(FACTOR, exp(SPREADS * OF_QUARTERS * (high - low))) * usual
-    most = {column: _most(values) for column, values in columns.items()}
+    most = [_most(values) for values in asked]
     for number, wait in waits.items():
-        if wait > limit and all(columns[name][number] <= most[name] for name in columns):
+        is_usual = all(one[number] <= top for one, top in zip(asked, most, strict=True))
+        if wait > limit and is_usual:
             yield number, f"{wait:.3g} ms a request, usually {usual:.3g}"
 
 
@@ -102,9 +114,3 @@ def _most(values: Sequence[float]) -> float:
     """Return the rate above which an interval has more than usual."""
     usual, spread = _usual(values)
     return usual + MORE * spread
-
-
-def _wait_ms(row: Row) -> float | None:
-    """Return how long a request took, if there were enough of them to tell."""
-    requests = row.get("r_per_s", 0.0) + row.get("w_per_s", 0.0)
-    return 1e3 * queue_of(row) / requests if requests >= _COUNTED_MIN else None

@@ -127,7 +127,7 @@ QUEUE_OFF: Final = 1.2  # of X R, by the ends of a recording and what readers co
 CUSTOMER_MIN: Final = 0.5
 WAITS_COUNT: Final = 0.1  # of a flush's time; less is its own
 BY_WAITS: Final = "n = 2 await / S - 1"
-BY_SCATTER: Final = "n = var / mean of what intervals have of them, to what one has"
+BY_SCATTER: Final = "between var / mean of their counts and the mean count of intervals with any"
 BURST_MIN: Final = 4.0  # writes; fewer at a time are chance
 DIRECTORIES_MAX: Final = 2.0  # fsyncs for each commit, where nothing tells how many share it
 SIDE_BY_SIDE: Final = 1.5  # in flight while a device is busy; less is the columns' own error
@@ -779,20 +779,22 @@ def _number_by_scatter(
 ) -> float | None:
     """Return how many writes come at a time, by how they scatter over short intervals."""
     flushes = device.row.get("f_per_s", 0.0)
-    if not flushes or len(used) < INTERVALS_MIN or not _are_intervals_short(used):
+    if not flushes or not _are_intervals_short(used):
         return None
     each, counts = explained_per_s / flushes, []
     for one in used:
-        row = one.devices.get(device.name, {})
-        others = row.get("w_per_s", 0.0) - each * row.get("f_per_s", 0.0)
-        counts.append((one.length_s or 0.0) * others)
-    if fmean(counts) <= 0:
+        row = one.devices.get(device.name)
+        if row is not None and one.length_s:
+            others = row.get("w_per_s", 0.0) - each * row.get("f_per_s", 0.0)
+            counts.append(one.length_s * max(0.0, others))
+    with_any = [one for one in counts if one >= BURST_MIN]
+    if len(counts) < INTERVALS_MIN or not with_any:
         return None
     by_chance = variance(counts) / fmean(counts)
     if by_chance < BURST_MIN:
         return None
-    at_most = fmean([one for one in counts if one >= BURST_MIN])
-    return max(BURST_MIN, sqrt(by_chance * min(at_most, AS_REGULAR * by_chance)))
+    at_most = min(fmean(with_any), AS_REGULAR * by_chance)
+    return max(BURST_MIN, sqrt(by_chance * at_most))
 
 
 def _buffered(writes: Direction, reads: Direction, device: DeviceLook, reason: str) -> Class:

@@ -109,9 +109,6 @@ WORKING_SET_BYTES: Final = 8 * 2**30
 WORKING_SET_MIN_BYTES: Final = 2**30
 FILE_BYTES_MAX: Final = 2 * 10**12  # ext3's files end at 2 TiB
 SEGMENT: Final = "16 MiB"  # PostgreSQL: wal_segment_size
-# What leaves no block of a file's tree of extents: a file that grows has one to write, or none, by
-# the chance of where it found room, with each fsync of a run.
-ROUND_AND_ROUND: Final = (OVERWRITE, NO_JOURNAL)
 APPENDED_S: Final = 500  # of appending at the recorded rate: a run at thrice of it
 FILLED: Final = 0.9  # of a disk, at most: the rest is its file system's own
 # The last key of what is fitted -> the least and the most that its component takes.
@@ -340,14 +337,14 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     if one.kind == WRITE and one.at_once == 1:
         put(section, "write_files", TURNS, "assumed: not all that is written is of one age")
         put(section, "write_turn", f"{TURN_S} s", "assumed: as often as flushers look")
-    if pattern == RANDOM or one.promise in ROUND_AND_ROUND:
+    if pattern == RANDOM or _is_over(one):
         put(
             section,
             "write_unit",
             "4 KiB",
             "assumed: whole pages; what they read was recorded as reads",
         )
-    if one.promise in ROUND_AND_ROUND:
+    if one.promise is OVERWRITE:
         put(section, "write_area", SEGMENT, "assumed: a segment of a database's log")
     elif pattern != APPEND:
         area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
@@ -422,6 +419,16 @@ def _burst(draft: Draft, one: Class, section: tuple[str, ...]) -> None:
     draft.prior(dotted(*section, "writes"), "number", at_once, 2, 2)
 
 
+def _is_over(one: Class) -> bool:
+    """Return whether its fsyncs are of what is there already.
+
+    So they are taken without a journal, too, if they come by themselves: of a file that grows each
+    fsync writes a block of its tree of extents, or none does, by the chance of where a run's file
+    finds room.
+    """
+    return one.promise is OVERWRITE or (one.promise is NO_JOURNAL and one.customers is None)
+
+
 def _pattern(draft: Draft, load: Load, one: Class) -> tuple[str, str]:
     """Return how writes lie to each other, and why that is assumed."""
     place = draft.server.places[load.name]
@@ -429,7 +436,7 @@ def _pattern(draft: Draft, load: Load, one: Class) -> tuple[str, str]:
     size = f"{one.size_bytes / 1024:.3g} KiB a write"
     if one.kind == SWAP_OUT or (one.kind == WRITE and not one.is_large):
         return RANDOM, size
-    if one.promise in ROUND_AND_ROUND:
+    if _is_over(one):
         return SEQUENTIAL, f"{size}, over what is there, round and round"
     if one.kind == WRITE and one.size_bytes < WHOLE * longest:
         return RANDOM, f"{size}, where a request may have {longest // 1024} KiB"

@@ -30,14 +30,14 @@ from calibration.record_text import TextSample, text_of, text_samples
 from calibration.twin import verdict
 from calibration.twin.answers import ASLEEP, RUNNING
 from calibration.twin.columns import TRUST
-from calibration.twin.demands import WRITE
+from calibration.twin.demands import SYNC, WRITE
 from calibration.twin.draft import Draft, process_name
 from calibration.twin.fitting import draw_draft
 from sim.units import parse_quantity
 from tests.calibration.followed import changed, series, slower
 from tests.calibration.recorded_twin import HOST
 from tests.calibration.test_twin_draft import NEW, old_row, seen_of, text
-from tests.calibration.test_twin_writes import checkpointed, row
+from tests.calibration.test_twin_writes import JOURNALLED, checkpointed, row
 
 DOUBLES_S = 150
 NEAR = 0.15
@@ -624,6 +624,43 @@ def test_what_comes_many_at_a_time_is_followed_however_little_it_is(
     last = shown(x, b, 3 * misread)
     for name in ("disk.sda.f_per_s", "disk.sda.w_per_s"):
         assert last[name] == pytest.approx(server[name], rel=1e-3)
+
+
+def test_what_came_many_at_a_time_comes_back_after_hours_without_it() -> None:
+    _found, draft = checkpointed(100, 7.5, 20)
+    kept, path = kept_of(draft), ("process", process_name("sda", WRITE), "rate")
+    first = kept._number(path, "rate_per_s")
+    bursts = [kept._burst_writes(draft.loads[0])]
+    for now in (*[0.0] * 700, *[150.0] * 10):
+        kept.figures = shown(100, bursts[-1])
+        kept._correct(shown(100, now))
+        bursts.append(kept._burst_writes(draft.loads[0]))
+    assert 0 < bursts[700] < 1
+    assert kept._number(path, "rate_per_s") == pytest.approx(first, rel=0.01)
+
+
+def test_a_log_that_cannot_sync_more_often_gets_no_more_transactions_without_end() -> None:
+    """By hand: at most 1 / 10 ms = 100 syncs a second, where the server has 150 by now."""
+    printed = row(w=160, size_kib=8, flushes=80, w_await=0.6, util=70).replace("sda", "vdb")
+    mounts = {path: said.replace("sda", "vdb") for path, said in JOURNALLED.items()}
+    draft = draw_draft(seen_of(text(printed, heading=NEW, kernel="6.18.0"), mounts), 1)
+    kept = kept_of(draft)
+    path = ("process", process_name("vdb", SYNC), "rate")
+    assert kept.value((*path[:2], "group_commit")) is True
+    for _minute in range(30):
+        x = kept._number(path, "rate_per_s") or 0.0
+        f = 1 / (0.01 + math.exp(-x * 0.01) / x)
+        kept.figures = {"disk.vdb.f_per_s": f, "disk.vdb.w_per_s": 2 * f, "disk.vdb.w_await_ms": 1}
+        server = {"disk.vdb.f_per_s": 150.0, "disk.vdb.w_per_s": 300.0, "disk.vdb.w_await_ms": 1}
+        kept._correct(server)
+    assert 200 < (kept._number(path, "rate_per_s") or 0.0) < 500
+
+
+def test_reads_that_a_server_no_longer_has_leave_its_twin() -> None:
+    twin, gone = {"disk.sda.r_per_s": 80.0}, {"disk.sda.r_per_s": 0.0}
+    assert keeping._ratio(gone, twin, "disk.sda.r_per_s") == pytest.approx(0.2 / 80)
+    assert keeping._ratio({}, twin, "disk.sda.r_per_s") == 1
+    assert keeping._ratio(gone, {"disk.sda.r_per_s": 0.1}, "disk.sda.r_per_s") == 1
 
 
 def test_a_few_more_reads_beside_many_writes_are_the_same_load() -> None:

@@ -17,8 +17,14 @@ REVIEW = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "reviews/administr
 
 def intervals(rates: list[float], column: str = "r_per_s") -> list[Interval]:
     """Return seconds in which a device had these rates."""
-    rows = [{"vda": {column: rate}} for rate in rates]
-    return [Interval(end_s=i, length_s=1, cpu={}, devices=row) for i, row in enumerate(rows)]
+    return intervals_of([{column: rate} for rate in rates])
+
+
+def intervals_of(rows: list[dict[str, float]]) -> list[Interval]:
+    """Return seconds with these rows of vda."""
+    return [
+        Interval(end_s=i, length_s=1, cpu={}, devices={"vda": row}) for i, row in enumerate(rows)
+    ]
 
 
 def test_a_burst_of_somebody_else_is_named_with_what_is_usual() -> None:
@@ -34,11 +40,9 @@ def test_what_a_flusher_does_every_five_seconds_is_the_load() -> None:
 def seconds(waits_ms: list[float], rates: list[float] | None = None) -> list[Interval]:
     """Return seconds in which each of 580 writes/s took so long."""
     rates = rates or [580.0 + i % 7 for i in range(len(waits_ms))]
-    rows = [
-        {"vda": {"w_per_s": rate, "w_await_ms": wait, "aqu_sz": rate * wait / 1e3}}
-        for rate, wait in zip(rates, waits_ms, strict=True)
-    ]
-    return [Interval(end_s=i, length_s=1, cpu={}, devices=row) for i, row in enumerate(rows)]
+    return intervals_of(
+        [{"w_per_s": rate, "w_await_ms": wait} for rate, wait in zip(rates, waits_ms, strict=True)]
+    )
 
 
 USUAL_MS = [0.115, 0.13, 0.145, 0.12, 0.13, 0.14] * 10
@@ -61,6 +65,22 @@ def test_a_disk_that_is_often_slow_is_no_outlier_and_a_burst_beside_it_still_is(
     assert outliers(seconds([*slow, 0.13], [580.0] * 60 + [9000.0])) == {
         60: "vda 9000 writes/s, usually 580"
     }
+
+
+@pytest.mark.parametrize("column", ["f_per_s", "d_per_s"])
+def test_a_wait_for_more_flushes_or_discards_than_usual_is_the_load(column: str) -> None:
+    rows = [dict(one.devices["vda"]) for one in seconds([*USUAL_MS, 18.5])]
+    for more, out in ((300.0, []), (10.0, [60])):
+        found = [row | {column: more if number == 60 else 10.0} for number, row in enumerate(rows)]
+        assert list(outliers(intervals_of(found))) == out
+
+
+def test_a_mean_of_a_few_requests_says_nothing() -> None:
+    """Nor does a device that most of the time has none remove seconds of another one."""
+    waits = [*USUAL_MS, 18.5]
+    assert outliers(seconds(waits, [2.0] * 61)) == {}
+    idle = [0.0 if number % 3 else 580.0 for number in range(60)]
+    assert outliers(seconds(waits, [*idle, 580.0])) == {}
 
 
 @given(st.lists(st.floats(0.064, 0.15), min_size=8, max_size=60))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from calibration.dataset import Source
 from calibration.host import host_of
 from calibration.look import Look, look
+from calibration.look.intervals import Interval
 from calibration.look.report import to_json, to_text
 from calibration.look.tasks import CENSUS, Active
 from calibration.readers import read_text
@@ -34,7 +35,16 @@ from calibration.twin.commits import (
     shared_max,
     write_alone_ms,
 )
-from calibration.twin.demands import DIRECT, READ, SWAP_OUT, SYNC, WRITE, Class, loads_of
+from calibration.twin.demands import (
+    DIRECT,
+    READ,
+    SWAP_OUT,
+    SYNC,
+    WRITE,
+    Class,
+    _number_by_scatter,
+    loads_of,
+)
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import draw_draft, draw_drafts, fit_best
 from calibration.twin.page_costs import FOLIO_PAGES
@@ -354,6 +364,16 @@ def test_how_many_come_at_a_time_is_found_where_groups_come_by_chance(n: int) ->
         [load] = loads_of(checkpointed_in_seconds(groups, n))
         found.append(load.classes[-1].at_once)
     assert median(found) == pytest.approx(n, rel=0.25)
+
+
+def test_seconds_in_which_nothing_is_beside_the_log_are_no_groups() -> None:
+    """One with many more flushes has fewer writes each, not less than none beside them."""
+    counts = [-0.5 + 0.1 * (number % 3) for number in range(59)]
+    rows = [{"w_per_s": 32 + one, "f_per_s": 16.0} for one in counts]
+    rows.append({"w_per_s": 40.0, "f_per_s": 75.0})
+    used = [Interval(end_s=i, length_s=1, cpu={}, devices={"vdb": x}) for i, x in enumerate(rows)]
+    device = replace(checkpointed_in_seconds([1] * 60).devices[0], row={"f_per_s": 16.0})
+    assert _number_by_scatter(32, device, used) is None
 
 
 def test_one_by_one_beside_a_log_are_no_groups() -> None:
