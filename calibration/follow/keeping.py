@@ -13,6 +13,7 @@ import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -338,16 +339,21 @@ class Kept:
         known = self.values.get(dotted(*path))
         return known if known is not None else _number(self.value(path), dim)
 
+    @cached_property
+    def _content(self) -> dict[str, Any]:
+        """What the file says."""
+        return tomllib.loads(self.text)
+
     def value(self, path: tuple[str, ...]) -> Any:
         """Return what the file says; None if it does not."""
-        return value_in(tomllib.loads(self.text), path)
+        return value_in(self._content, path)
 
     def _fit_now(self) -> Fit:
         """Return the ensemble with every value as much larger as the twin's is by now."""
         fit = self.fit
         if fit is None:
             raise NoTwin("the twin is not fitted yet: ask in half a minute")
-        content = tomllib.loads(self.text)
+        content = self._content
         ratios: dict[str, float] = {}
         added: dict[str, str] = {}
         for path, now in self.values.items():

@@ -25,7 +25,7 @@ the queue, the other 99 of a hundred have 0.075 each: it makes six tenths of the
 
 from collections.abc import Iterator, Sequence
 from math import exp, log
-from statistics import median, quantiles
+from statistics import quantiles
 from typing import Final
 
 from calibration.look.intervals import Interval, Row, await_of, bytes_of
@@ -50,46 +50,51 @@ def outliers(intervals: Sequence[Interval]) -> dict[int, str]:
         return {}
     bursts: dict[int, str] = {}
     held_up: dict[int, str] = {}
+    lengths = [one.length_s or 1.0 for one in intervals]
     for name in dict.fromkeys(name for one in intervals for name in one.devices):
         rows = [one.devices.get(name, {}) for one in intervals]
-        columns = {column: [_of(row, column) for row in rows] for column in _WORDS}
+        asked = {column: _Column(rows, column) for column in (*_WORDS, *_COMMANDS)}
         for column, word in _WORDS.items():
-            values, usual = columns[column], median(columns[column])
-            for number in _out(values):
-                told = f"{name} {values[number]:.4g} {word}, usually {usual:.4g}"
+            one = asked[column]
+            for number in one.out():
+                told = f"{name} {one.values[number]:.4g} {word}, usually {one.usual:.4g}"
                 bursts.setdefault(number, told)
-        asked = [*columns.values(), *([_of(row, x) for row in rows] for x in _COMMANDS)]
-        lengths = [one.length_s or 1.0 for one in intervals]
-        for number, told in _held_up(rows, lengths, asked):
+        for number, told in _held_up(rows, lengths, list(asked.values())):
             held_up.setdefault(number, f"{name} {told}")
     most = max(NUMBER_MAX, SHARE_MAX * len(intervals))
     few = [found for found in (held_up, bursts) if len(found) <= most]
     return {number: told for found in few for number, told in sorted(found.items())}
 
 
+class _Column:
+    """What was asked of a device in each interval; what is usual, and its spread by chance."""
+
+    def __init__(self, rows: Sequence[Row], name: str) -> None:
+        self.values: list[float] = [_of(row, name) for row in rows]
+        low, usual, high = quantiles(self.values, n=4)
+        self.usual: float = usual
+        self.spread: float = max(OF_QUARTERS * (high - low), usual**0.5, _COUNTED_MIN)
+
+    def out(self) -> list[int]:
+        """Return the numbers of the values that are far from the middle ones."""
+        return [
+            number
+            for number, value in enumerate(self.values)
+            if abs(value - self.usual) > SPREADS * self.spread
+            and not self.usual / FACTOR <= value + _COUNTED_MIN <= FACTOR * self.usual
+        ]
+
+    def has_more(self, number: int) -> bool:
+        """Return whether an interval has more than usual."""
+        return self.values[number] > self.usual + MORE * self.spread
+
+
 def _of(row: Row, column: str) -> float:
     return (bytes_of(row) or 0.0) / 1024 if column == "moved" else row.get(column, 0.0)
 
 
-def _out(values: Sequence[float]) -> list[int]:
-    """Return the numbers of the values that are far from the middle ones."""
-    usual, spread = _usual(values)
-    return [
-        number
-        for number, value in enumerate(values)
-        if abs(value - usual) > SPREADS * spread
-        and not usual / FACTOR <= value + _COUNTED_MIN <= FACTOR * usual
-    ]
-
-
-def _usual(values: Sequence[float]) -> tuple[float, float]:
-    """Return the median of rates and how far one interval is from it by chance."""
-    low, usual, high = quantiles(values, n=4)
-    return usual, max(OF_QUARTERS * (high - low), usual**0.5, _COUNTED_MIN)
-
-
 def _held_up(
-    rows: Sequence[Row], lengths_s: Sequence[float], asked: Sequence[Sequence[float]]
+    rows: Sequence[Row], lengths_s: Sequence[float], asked: Sequence[_Column]
 ) -> Iterator[tuple[int, str]]:
     """Yield the intervals whose requests took long, though no more was asked for than usual."""
     waits = {
@@ -103,14 +108,6 @@ def _held_up(
     low, middle, high = quantiles([log(wait) for wait in waits.values()], n=4)
     usual = exp(middle)
     limit = max(FACTOR, exp(SPREADS * OF_QUARTERS * (high - low))) * usual
-    most = [_most(values) for values in asked]
     for number, wait in waits.items():
-        is_usual = all(one[number] <= top for one, top in zip(asked, most, strict=True))
-        if wait > limit and is_usual:
+        if wait > limit and not any(one.has_more(number) for one in asked):
             yield number, f"{wait:.3g} ms a request, usually {usual:.3g}"
-
-
-def _most(values: Sequence[float]) -> float:
-    """Return the rate above which an interval has more than usual."""
-    usual, spread = _usual(values)
-    return usual + MORE * spread

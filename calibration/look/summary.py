@@ -115,6 +115,7 @@ def look(
     stacks = stacks_of(devices, blocks)
     system = _system(source, cpu, devices)
     swapping = _swap_devices(source, devices)
+    unlike = outliers(used)
     return Look(
         source=source,
         formats=tuple(dict.fromkeys(name for one in source.recordings for name in one.formats)),
@@ -140,7 +141,7 @@ def look(
         laws=tuple(laws_of(checked)),
         findings=(
             *run_checks(checked),
-            *_outlier_findings(used),
+            *_outlier_findings(unlike),
             *_host_findings(source),
             *findings_of(source.recordings),
             *_stack_findings(stacks),
@@ -148,7 +149,7 @@ def look(
             *_load_findings(system),
         ),
         processes=tuple(look_at_processes(source.recordings)),
-        outliers=outliers(used),
+        outliers=unlike,
     )
 
 
@@ -170,9 +171,9 @@ def steady(seen: Look) -> Look:
     )
 
 
-def _outlier_findings(used: Sequence[Interval]) -> Iterator[Finding]:
+def _outlier_findings(unlike: Mapping[int, str]) -> Iterator[Finding]:
     """An interval that is unlike all the others is told: it may make half of a mean."""
-    for number, told in outliers(used).items():
+    for number, told in unlike.items():
         yield Finding(
             check="outlier",
             severity="note",

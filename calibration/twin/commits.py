@@ -22,10 +22,12 @@ flush. A journal's writes are of a block at least, and XFS's, whose log counts s
 each flush.
 Who writes over blocks that are there (a database's log, which is laid beforehand) and calls
 fdatasync changes nothing that it needs: it writes its data and flushes once, and the flush's own
-bio is a write of no bytes. So X = f, of 2 requests each. On ext3 and ext4 this is told from commits
-by what was merged: the descriptor of a commit, the metadata and the commit block adjoin. Recorded
-on both: 0.7 to 14 merged for each flush of commits (appends, mail queues, sendmail), 0.000 to 0.033
-of overwrites and of PostgreSQL (0.49 where it does not wait for its log, and 19 writes a flush).
+bio is a write of no bytes. So X = f, of 2 requests each, and more where several share a sync of one
+log (sim/user/transactions.py has the law), which flushes do not tell. On ext3 and ext4 this is told
+from commits by what was merged: the descriptor of a commit, the metadata and the commit block
+adjoin. Recorded on both: 0.7 to 14 merged for each flush of commits (appends, mail queues,
+sendmail), 0.000 to 0.033 of overwrites and of PostgreSQL (0.49 where it does not wait for its log,
+and 19 writes a flush).
 A commit may have no data: of a directory in which a name changed. Mail servers sync a message, then
 its directory. So data are w - 2 c; on XFS, which writes a commit's log at once, w - c. Where they
 are fewer than commits, who wrote them syncs a directory too, c / data - 1 times or, as directories

@@ -672,8 +672,8 @@ def _fsyncs(
         writers = _writers(queued, waiting, device)
         customers = writers if promise.is_shared else max(queued, waiting or 0)
     explained = rate + promise.requests * commits
-    at_once = number_beside(writes, explained, device, seen) if alone and recorded else None
-    if at_once is not None:
+    bursts = number_beside(writes, explained, device, seen) if alone and recorded else None
+    if bursts is not None:
         rest = writes.rate_per_s - explained
     else:
         is_known = recorded and (alone or not promise.is_shared)
@@ -695,15 +695,16 @@ def _fsyncs(
     if of_rest < PAGE / 2:  # Nobody writes back less than a page: these are the fsyncs' own.
         return (waited,)
     why = f"estimate: more than {two_digits(promise.flushes * commits)} flushes/s explain"
-    if at_once is not None:
+    if bursts is not None:
+        at_once, law = bursts
         return waited, Class(
             kind=WRITE,
-            rate_per_s=rest / at_once[0],
+            rate_per_s=rest / at_once,
             size_bytes=_sectors(of_rest),
             reason=why,
             customers=None,
-            at_once=at_once[0],
-            at_once_law=at_once[1],
+            at_once=at_once,
+            at_once_law=law,
         )
     others = replace(writes, rate_per_s=rest, size_bytes=_sectors(max(of_rest, PAGE)))
     return waited, _not_waited_for(others, reads, device, why, seen, promise)
@@ -778,10 +779,9 @@ def _number_by_scatter(
     explained_per_s: float, device: DeviceLook, used: Sequence[Interval]
 ) -> float | None:
     """Return how many writes come at a time, by how they scatter over short intervals."""
-    flushes = device.row.get("f_per_s", 0.0)
-    if not flushes or not _are_intervals_short(used):
+    if not _are_intervals_short(used):
         return None
-    each, counts = explained_per_s / flushes, []
+    each, counts = explained_per_s / device.row["f_per_s"], []
     for one in used:
         row = one.devices.get(device.name)
         if row is not None and one.length_s:
@@ -794,7 +794,7 @@ def _number_by_scatter(
     if by_chance < BURST_MIN:
         return None
     at_most = min(fmean(with_any), AS_REGULAR * by_chance)
-    return max(BURST_MIN, sqrt(by_chance * at_most))
+    return sqrt(by_chance * at_most)
 
 
 def _buffered(writes: Direction, reads: Direction, device: DeviceLook, reason: str) -> Class:

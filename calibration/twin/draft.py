@@ -346,10 +346,6 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
         )
     if one.promise is OVERWRITE:
         put(section, "write_area", SEGMENT, "assumed: a segment of a database's log")
-    elif pattern != APPEND:
-        area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
-        put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
-    if one.promise is OVERWRITE:
         put(section, "datasync", True, "derived: no commit follows, or its blocks would be merged")
         if one.customers is None:
             put(section, "group_commit", True, "assumed: one writes a log, for all who wait for it")
@@ -357,6 +353,9 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
             path = dotted(*section, "write_files")
             draft.prior_between(path, "count", 1, FILES_EACH, OWN_LOGS)
             draft.left_open.logs.append(section[-1])
+    elif pattern != APPEND:
+        area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
+        put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
     put(section, "fsyncs", 1 if one.kind == SYNC else 0, one.reason)
     _directories(draft, one, section)
     if one.promise is SINGLE_FLUSH:

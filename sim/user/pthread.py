@@ -1,9 +1,10 @@
-"""The lock that the threads of one program have among themselves.
+"""The locks that the threads of one program have among themselves.
 
 Models: a mutex in user memory: free, it costs nothing; taken, the thread sleeps in futex()
 interruptibly, so that it counts neither as load nor as iowait.
 Linux counterpart: glibc nptl pthread_mutex_lock.c; kernel/futex.c, 2.6.16.
-Invariants: one owner. Nobody overtakes.
+Invariants: one owner. Of a mutex nobody overtakes; who has waited for work that one thread does for
+ all (a log's sync) looks whether his is done, and else may be the next who does it.
 Left out: spinning, robust and recursive locks, time-outs. A table's lock: thr_lock.py.
 """
 
@@ -38,3 +39,27 @@ class Mutex:
             sys.futex_wake(self._waiting.popleft(), 1)
         else:
             self.locked = False
+
+
+class WorkLock:
+    """A lock around work that whoever has it does for all who wait (LWLockAcquireOrWait)."""
+
+    def __init__(self) -> None:
+        self._is_taken: bool = False
+        self._waiting = WaitQueue()
+
+    def take(self) -> bool:
+        """Become the one who does the work; False while another one does."""
+        if self._is_taken:
+            return False
+        self._is_taken = True
+        return True
+
+    def wait(self, sys: Sys) -> Blocking[None]:
+        """Sleep until the one who does the work is through."""
+        yield from sys.futex_wait(self._waiting)
+
+    def give(self, sys: Sys) -> None:
+        """Wake all who wait: many find their work done."""
+        self._is_taken = False
+        sys.futex_wake(self._waiting, len(self._waiting))

@@ -49,10 +49,10 @@ from sim.observation import (
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
-from sim.sched.wait import WaitQueue
 from sim.syscall import O_APPEND, O_CREAT, O_DIRECT, O_RDONLY, O_WRONLY, Sys
 from sim.units import NS_PER_MS, NS_PER_S
 from sim.user.program import ServerProgram
+from sim.user.pthread import WorkLock
 
 CLOSED: Final = "closed"
 OPEN: Final = "open"
@@ -419,16 +419,15 @@ class Transactions(ServerProgram):
 
 
 class _Log:
-    """A file that one worker at a time writes and syncs, and who waits for it."""
+    """A file that one worker at a time writes and syncs, and what is asked of it."""
 
-    __slots__ = ("asked", "done", "is_busy", "waiting", "writes")
+    __slots__ = ("asked", "done", "lock", "writes")
 
     def __init__(self) -> None:
+        self.lock = WorkLock()
         self.asked = 0  # transactions so far, and those whose writes are durable
         self.done = 0
         self.writes = 0  # of those who have asked since the last sync began
-        self.is_busy = False
-        self.waiting = WaitQueue()
 
 
 class _Worker:
@@ -522,16 +521,15 @@ class _Worker:
         log.asked += 1
         log.writes += writes
         mine = log.asked
-        while log.is_busy:
-            yield from self.sys.futex_wait(log.waiting)
+        while not log.lock.take():
+            yield from log.lock.wait(self.sys)
             if log.done >= mine:
                 return
-        log.is_busy = True
         last, all_writes = log.asked, log.writes
         log.writes = 0
         yield from self._write_all(fd, all_writes)
-        log.done, log.is_busy = last, False
-        self.sys.futex_wake(log.waiting, len(log.waiting))
+        log.done = last
+        log.lock.give(self.sys)
 
     def _rename(self) -> Blocking[None]:
         """Change a name, and make that durable: a commit that writes no data."""

@@ -64,6 +64,7 @@ from tests.calibration.test_twin_draft import (
     seen_of,
     text,
 )
+from tests.user.logs import SERVER, one_by_one, run_logs
 
 KIB = 1024
 
@@ -587,50 +588,6 @@ def test_a_flush_that_waits_for_others_has_a_time_of_its_own_to_fit() -> None:
     assert "sda f_await_ms" not in {one.metric for one in columns}
 
 
-SERVER = """\
-seed = 1
-[machine]
-kernel = "6.18"
-cpus = 4
-memory = "1 GiB"
-accepts = ["cpu-generation", "large-folios"]
-[machine.disk.vdb]
-"""
-LOGS = f"""\
-title = "Programs that overwrite and sync"
-{SERVER}"""
-LOGS += """\
-device = "multiserver"
-servers = 1
-write = "6 ms"
-write_rate = "0 B/s"
-flush = "50 us"
-capacity = "10 GiB"
-[machine.mount."/"]
-type = "ext4"
-device = "vdb"
-[process.log]
-program = "transactions"
-arrivals = "open"
-rate = "{rate} /s"
-concurrency = 64
-write_file = "/log"
-write_files = {files}
-write_pattern = "sequential"
-write_area = "16 MiB"
-write_size = "8 KiB"
-write_unit = "4 KiB"
-writes = 1
-fsyncs = 1
-datasync = true
-[run]
-duration = "100 s"
-[measure]
-interval = "1 s"
-families = ["transactions", "disk"]
-"""
-
-
 def test_a_flush_waits_for_the_writes_of_other_files_alone() -> None:
     """Who syncs the same file waits for these before it flushes.
 
@@ -640,9 +597,8 @@ def test_a_flush_waits_for_the_writes_of_other_files_alone() -> None:
     """
     waits = {}
     for files, rate in ((1, 60), (8, 60), (8, 30)):
-        result = simulate(load_text(LOGS.format(files=files, rate=rate), Path("logs.toml")), 1)
-        [disk] = compute_iostat(result.samples[30], result.samples[-1]).devices
-        waits[files, rate] = device_columns(disk)["f_await_ms"]
+        _result, disk = run_logs(one_by_one("6 ms", "50 us"), rate=rate, files=files)
+        waits[files, rate] = disk["f_await_ms"]
     assert waits[1, 60] < 0.2
     assert waits[8, 30] == pytest.approx(1.25, rel=0.15)  # 0.05 ms are its own
     assert 1.5 * waits[8, 30] < waits[8, 60] < 2.85
@@ -876,11 +832,7 @@ def test_a_disk_that_answers_from_its_cache_is_told_by_what_flushes_take(
 ) -> None:
     """An arm of 7200 rpm with its cache, and without: what a sync takes is the platter's time."""
     device = f'profile = "sata-7200"\nwrite_cache = {str(is_cached).lower()}\n'
-    begin, end = LOGS.index("device ="), LOGS.index('[machine.mount."/"]')
-    server = LOGS.format(files=4, rate=24).replace(LOGS[begin:end], device)
-    result = simulate(load_text(server, Path("logs.toml")), 1)
-    [disk] = compute_iostat(result.samples[30], result.samples[-1]).devices
-    columns = device_columns(disk)
+    _result, columns = run_logs(device, rate=24, files=4)
     recorded = text(shown(columns), heading=NEW, kernel="6.18.0")
     [load] = loads_of(seen_of(recorded))
     assert (load.cache_sign is CacheSign.BY_FLUSHES) is is_cached

@@ -2,18 +2,15 @@
 
 import math
 from itertools import pairwise
-from pathlib import Path
 from statistics import fmean
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibration.readers.proc_report import device_columns
-from sim.machine import Machine, simulate
-from sim.scenario.load import load_text
-from sim.tools.iostat import compute_iostat
+from sim.machine import Machine
 from sim.tools.parse import parse_diskstats
+from tests.user.logs import RUN_S, one_by_one, run_logs
 from tests.user.servers import TMPFS, S, boot, run_for, values_of
 
 # One request at a time, whose length alone is its time: 64 KiB in 5 ms.
@@ -480,54 +477,15 @@ def test_of_so_many_logs_one_write_in_so_many_goes_on_where_the_last_ended(
     assert busy_s / done == pytest.approx(told_s, rel=0.05)
 
 
-LOG = """\
-title = "A log, whose sync takes 10 ms"
-[machine]
-kernel = "6.18"
-cpus = 4
-memory = "1 GiB"
-accepts = ["cpu-generation", "large-folios"]
-[machine.disk.vdb]
-device = "multiserver"
-servers = 1
-sigma = 0
-write = "50 us"
-write_rate = "0 B/s"
-flush = "9950 us"
-capacity = "10 GiB"
-[machine.mount."/"]
-type = "ext4"
-device = "vdb"
-[process.log]
-program = "transactions"
-arrivals = "open"
-rate = "{rate} /s"
-concurrency = 64
-group_commit = {group}
-write_file = "/log"
-write_files = {files}
-write_pattern = "sequential"
-write_area = "16 MiB"
-write_size = "8 KiB"
-write_unit = "4 KiB"
-writes = 1
-fsyncs = 1
-datasync = true
-[run]
-duration = "102 s"
-[measure]
-interval = "1 s"
-families = ["transactions", "disk"]
-"""
+def log_of(rate: float, *, group: bool = True, files: int = 1) -> tuple[float, dict[str, float]]:
+    """Return how many transactions a second are carried out by logs whose sync takes 10 ms.
 
-
-def log_of(rate: float, *, group: str = "true", files: int = 1) -> tuple[float, dict[str, float]]:
-    """Return how many transactions a second such a log carries out, and its disk's columns."""
-    text = LOG.format(rate=rate, group=group, files=files)
-    result = simulate(load_text(text, Path("log.toml")), 1)
-    [disk] = compute_iostat(result.samples[2], result.samples[-1]).devices
+    And the disk's columns.
+    """
+    device = one_by_one("50 us", "9950 us") + "sigma = 0\n"
+    result, disk = run_logs(device, rate=rate, group=group, files=files, from_s=2)
     done = sum(mark.t_ns > 2 * S for mark in result.marks("transaction_ns"))
-    return done / 100, device_columns(disk)
+    return done / (RUN_S - 2), disk
 
 
 @pytest.mark.parametrize(("rate", "syncs"), [(16, 15.8), (32, 30.6), (100, 73.1), (250, 96.8)])
@@ -540,7 +498,7 @@ def test_one_sync_is_of_all_who_came_during_the_last(rate: float, syncs: float) 
 
 
 def test_without_it_each_syncs_for_itself_and_writes_wait_for_the_flushes_of_others() -> None:
-    done, alone = log_of(32, group="false")
+    done, alone = log_of(32, group=False)
     _done, in_turn = log_of(32)
     assert alone["f_per_s"] > in_turn["f_per_s"]
     assert alone["f_per_s"] <= 1.02 * done

@@ -37,7 +37,7 @@ from sim.syscall import O_APPEND, O_CREAT, O_RDWR, O_WRONLY, Sys
 from sim.units import NS_PER_S
 from sim.user.mysql.client import BEGIN, COMMIT, SELECT, WRITES, Statement, data_file
 from sim.user.mysql.params import BINLOG_ROW_BYTES, REDO_ROW_BYTES, MysqldParams
-from sim.user.pthread import Mutex
+from sim.user.pthread import Mutex, WorkLock
 
 RowId = tuple[str, int]  # table, row
 ALL: Final = -1  # in place of a row: all of them, and the gaps
@@ -135,8 +135,7 @@ class InnoDb:
         self.log_fsyncs: int = 0
         self.page_reads: int = 0
         self.page_writes: int = 0
-        self._log_busy: bool = False
-        self._log_wait = WaitQueue()
+        self.log_lock = WorkLock()
         self._unsynced_binlogs: int = 0
 
     def session(self, sys: Sys) -> "InnoDbSession":
@@ -155,22 +154,6 @@ class InnoDb:
         """Return how much of the log is still needed: from the oldest change that is not home."""
         changed = [oldest for oldest in self.pool.values() if oldest >= 0]
         return self.lsn - min(changed) if changed else 0
-
-    def take_log(self) -> bool:
-        """Become the one thread that writes the log; False while another one does."""
-        if self._log_busy:
-            return False
-        self._log_busy = True
-        return True
-
-    def wait_for_log(self, sys: Sys) -> Blocking[None]:
-        """Sleep until the thread that writes the log is through."""
-        yield from sys.futex_wait(self._log_wait)
-
-    def give_log(self, sys: Sys) -> None:
-        """Wake all who wait for the log: many find their end in it."""
-        self._log_busy = False
-        sys.futex_wake(self._log_wait, len(self._log_wait))
 
     def binlog_is_due(self) -> bool:
         """Count a commit; say whether the binary log has to be fsynced for it."""
@@ -314,8 +297,8 @@ class InnoDbSession:
         """Return when the log is durable up to there (log_write_up_to)."""
         shared = self.shared
         while shared.durable_lsn < lsn:
-            if not shared.take_log():
-                yield from shared.wait_for_log(self.sys)
+            if not shared.log_lock.take():
+                yield from shared.log_lock.wait(self.sys)
                 continue
             end = shared.lsn
             yield from self._write_log_blocks(end)
@@ -323,17 +306,17 @@ class InnoDbSession:
             yield from self.sys.fsync(fd)
             shared.log_fsyncs += 1
             shared.durable_lsn = end
-            shared.give_log(self.sys)
+            shared.log_lock.give(self.sys)
 
     def _log_write(self, lsn: int) -> Blocking[None]:
         """Return when the log is written up to there."""
         shared = self.shared
         while shared.written_lsn < lsn:
-            if not shared.take_log():
-                yield from shared.wait_for_log(self.sys)
+            if not shared.log_lock.take():
+                yield from shared.log_lock.wait(self.sys)
                 continue
             yield from self._write_log_blocks(shared.lsn)
-            shared.give_log(self.sys)
+            shared.log_lock.give(self.sys)
 
     def _write_log_blocks(self, end: int) -> Blocking[None]:
         """Write whole blocks from where the last write began to end, round the log's end."""
