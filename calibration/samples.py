@@ -249,6 +249,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
             "process_iodelay_ticks": "time blocked by block I/O in the interval, 1/100 s",
             "process_switches_per_s": "switches per second because it waited",
             "process_preempted_per_s": "switches per second because it was preempted",
+            "process_asleep": "tasks of a command that sleep uninterruptibly",
         },
     ),
 }

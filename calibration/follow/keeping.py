@@ -32,7 +32,7 @@ from calibration.twin.answers import (
     tasks_counted,
     waited_for,
 )
-from calibration.twin.columns import columns_of_run
+from calibration.twin.columns import columns_of_run, figures_of
 from calibration.twin.commits import CacheSign, beside, commit_s
 from calibration.twin.demands import LOG_IDLE, READ, SYNC, Load, NothingToTwin
 from calibration.twin.draft import ASKED_INTERVAL, BOUNDS, Draft, process_name
@@ -41,6 +41,7 @@ from calibration.twin.load_average import share_seen
 from calibration.twin.questions import QuestionError, read_question
 from calibration.twin.server import disk_section
 from calibration.twin.sheet import dotted
+from sim.observation import Observation
 from sim.scenario.fitted import Fit, read_fit
 from sim.study.executors import HERE
 from sim.study.laboratory import Laboratory, Progress
@@ -59,6 +60,8 @@ RATE_MIN: Final = 0.2  # requests a second, as a class must have (calibration/tw
 SIMULATED_S: Final = 60  # of all runs of a minute's twin together
 RUNS_MAX: Final = 5
 REQUESTS_MAX: Final = 20_000  # of all runs, warm-up and all: a few seconds of CPU time
+FLUSH_TIME: Final = " f_await_ms"  # behind a device's name
+BESIDE_FLUSHES_MIN: Final = 0.05  # of the writes' time; less is an error of either column
 MEMBERS: Final = 10  # of the ensemble, asked a question
 SEED: Final = 1
 # Key of a device's service time -> direction of its requests, and the power that it goes with.
@@ -158,7 +161,7 @@ class Kept:
         runs = self._runs_of_a_minute()
         trials = [Trial(str(self.place), None, values, SEED + self.runs + n) for n in range(runs)]
         self.runs += runs
-        with Laboratory(HERE, measure=server_figures, progress=self.rest) as laboratory:
+        with Laboratory(HERE, measure=followed_figures, progress=self.rest) as laboratory:
             laboratory.planned = runs
             found = laboratory.figures(trials)
         names = dict.fromkeys(name for one in found for name in one)
@@ -292,6 +295,7 @@ class Kept:
         in all: the mean of both is corrected by, so that neither is far off where the twin's
         requests come more together than the server's. A disk that answers writes from its cache is
         kept busy by its flushes, which take as long as what they write: so U tells what that takes.
+        Where a flusher writes as well, flushes and what writes wait beside them each have a column.
         """
         device = load.device
         name = f"disk.{device.name}"
@@ -305,9 +309,13 @@ class Kept:
                 off = math.sqrt(off * busy)
             steps[key] = off ** (gain * power)
         if load.cache_sign is not None:
-            of_flushes = busy**DAMPING if load.cache_sign is CacheSign.BY_FLUSHES else 1.0
             steps |= {"write": 1.0, "write_rate": 1.0}
-            steps["flush" if load.flushes_others else "write"] = of_flushes
+        if load.flushes_others:
+            waits = [_waits_beside_flushes(one, name) for one in (server, self.figures)]
+            steps["write"] = (waits[0] / waits[1]) ** DAMPING if all(waits) else 1.0
+            steps["flush"] = _ratio(server, self.figures, f"{name}.f_await_ms") ** DAMPING
+        elif load.cache_sign is CacheSign.BY_FLUSHES:
+            steps["write"] = busy**DAMPING
         for key, step in steps.items():
             self._multiply((*disk_section(device.name), key), step, SERVICE_STEP_MAX)
 
@@ -373,6 +381,15 @@ class Kept:
             for row in fit.members
         ]
         return replace(fit, parameters=(*fit.parameters, *added), members=tuple(members), best={})
+
+
+def followed_figures(seen: Observation) -> Figures:
+    """Return the figures of a run that an answer has, and how long flushes take."""
+    found = dict(server_figures(seen))
+    for name, value in figures_of(seen.result).items():
+        if name.endswith(FLUSH_TIME):
+            found[f"disk.{name.removesuffix(FLUSH_TIME)}.{FLUSH_TIME.strip()}"] = value
+    return found
 
 
 def first(minute: Minute, folder: Path, rest: Progress | None = None) -> Kept:
@@ -482,6 +499,15 @@ def _number(value: Any, dim: str) -> float | None:
         return float(parse_quantity(value, dim)) if value is not None else None
     except (UnitError, ValueError, TypeError):
         return None
+
+
+def _waits_beside_flushes(figures: Figures, disk: str) -> float:
+    """Return how many writes are under way on average that wait for no flush of their own."""
+    writes, flushes = (
+        figures.get(f"{disk}.{x}_per_s", 0.0) * figures.get(f"{disk}.{x}_await_ms", 0.0) / 1000
+        for x in "wf"
+    )
+    return max(writes - flushes, BESIDE_FLUSHES_MIN * writes)
 
 
 def _ratio(server: Figures, twin: Figures, name: str) -> float:

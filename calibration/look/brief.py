@@ -13,6 +13,7 @@ from typing import Final
 from calibration.look.devices import DeviceLook, lowest
 from calibration.look.halves import changes
 from calibration.look.intervals import await_of
+from calibration.look.processes import ProcessLook
 from calibration.look.steal import stretch_of
 from calibration.look.summary import Look
 from calibration.look.tasks import Active
@@ -21,6 +22,7 @@ from sim.units import format_quantity
 
 LINES_MAX: Final = 10
 DEVICES_MAX: Final = 4
+SLEEPERS_MAX: Final = 3  # commands
 CHANGES_MAX: Final = 3
 DIRECTIONS: Final = {"r_await_ms": "read", "w_await_ms": "write"}
 DIFFERS: Final = 0.1  # tasks, by which an average is told from what it is of
@@ -137,6 +139,7 @@ def _memory(seen: Look) -> Iterator[str]:
     if system.load is not None:
         parts.append(f"The load average is {system.load:.2f}")
         parts += _behind(system.load, system.tasks)
+    parts += _sleepers(seen.processes)
     if swap:
         parts.append(f"swap in use is {format_quantity(round(swap), 'bytes')}")
     if parts:
@@ -148,6 +151,15 @@ def _behind(load: float, told: Active | None) -> Iterator[str]:
     if told is None or told.in_io_alone or abs(load - told.mean) < max(DIFFERS, 2 * told.known_to):
         return
     yield f"{told.mean:.2f} tasks were active on average (it lags by a minute)"
+
+
+def _sleepers(processes: Sequence[ProcessLook]) -> Iterator[str]:
+    """Say whose tasks slept uninterruptibly, who had most of them first."""
+    asleep = {one.name: one.asleep for one in processes if one.asleep}
+    most = sorted(asleep, key=lambda name: -asleep[name])[:SLEEPERS_MAX]
+    if most:
+        told = ", ".join(f"{asleep[name]:.2g} of {name}" for name in most)
+        yield f"on average, {told} slept for a disk or a lock"
 
 
 def _doubts(seen: Look) -> Iterator[str]:

@@ -4,12 +4,13 @@ Models: the colleague who asks "and who does that?".
 Linux counterpart: none; pidstat's averages.
 Invariants: a process that has no row in a report did nothing in it, as pidstat leaves out who was
 idle: rates are means over all reports of the table, sizes over those that show the process.
-Figures since boot are left out.
+Figures since boot are left out. A recorder's samples have each command once, with all its tasks.
 Left out: which of them a transaction is of.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from calibration.samples import Recording, Sample
 
@@ -22,19 +23,24 @@ _RATES = {
     "majflt_per_s": "process_majflt_per_s",
 }
 _SIZES = {"rss_bytes": "process_rss_bytes"}
+ASLEEP: Final = "process_asleep"
+CENSUSES: Final = ("tasks_uninterruptible", "procs_uninterruptible")  # of all commands
+KERNELS: Final = "["  # begins the name of a task of the kernel
+MOST: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessLook:
     """One process; None for what no table told."""
 
-    name: str  # command[pid]
+    name: str  # command[pid]; of a recorder's the command alone, [command] if it is the kernel's
     cpu_pct: float | None = None  # of one CPU
     wait_pct: float | None = None
     read_bytes_per_s: float | None = None
     write_bytes_per_s: float | None = None
     majflt_per_s: float | None = None
     rss_bytes: float | None = None
+    asleep: float | None = None  # tasks in uninterruptible sleep, at the recorder's samples
 
 
 def look_at_processes(recordings: Sequence[Recording]) -> list[ProcessLook]:
@@ -49,12 +55,43 @@ def look_at_processes(recordings: Sequence[Recording]) -> list[ProcessLook]:
     for field, column in (_RATES | _SIZES).items():
         for name, value in _means(samples, column, of_all=field in _RATES).items():
             means.setdefault(name, {})[field] = value
+    for name, asleep in sleepers(recordings).items():
+        means.setdefault(name, {})["asleep"] = asleep
     found = [ProcessLook(name=name, **values) for name, values in means.items()]
     chosen: dict[str, ProcessLook] = {}
-    for busy in (_cpu, _bytes):
+    for busy in (_cpu, _bytes, _asleep):
         ranked = sorted((one for one in found if busy(one)), key=busy, reverse=True)
         chosen |= {one.name: one for one in ranked[:SHOWN]}
     return list(chosen.values())
+
+
+def sleepers(recordings: Sequence[Recording]) -> dict[str, float]:
+    """Return how many tasks of each command slept uninterruptibly, on average of the samples."""
+    samples = [one for recording in recordings for one in recording.samples]
+    censuses = sum(one.column in CENSUSES for one in samples)
+    counts: dict[str, float] = {}
+    for one in samples:
+        if one.column == ASLEEP:
+            counts[one.name] = counts.get(one.name, 0.0) + one.value
+    return {name: count / censuses for name, count in counts.items()} if censuses else {}
+
+
+def who_waits(recordings: Sequence[Recording]) -> str | None:
+    """Return the command of which most tasks are that slept; else that which wrote most.
+
+    The kernel's own are not asked. None: nobody was seen, or no command was most of them.
+    """
+    samples = [one for recording in recordings for one in recording.samples]
+    written: dict[str, float] = {}
+    for process, per_s in _means(samples, "process_write_bytes_per_s", of_all=True).items():
+        name = process.rpartition("[")[0]
+        written[name] = written.get(name, 0.0) + per_s
+    for seen in (sleepers(recordings), written):
+        own = {name: value for name, value in seen.items() if not name.startswith(KERNELS)}
+        most = max(own, key=lambda name: own[name], default=None)
+        if most is not None and own[most] > MOST * sum(own.values()):
+            return most
+    return None
 
 
 def _means(samples: Sequence[Sample], column: str, *, of_all: bool) -> dict[str, float]:
@@ -77,3 +114,7 @@ def _cpu(one: ProcessLook) -> float:
 
 def _bytes(one: ProcessLook) -> float:
     return (one.read_bytes_per_s or 0.0) + (one.write_bytes_per_s or 0.0)
+
+
+def _asleep(one: ProcessLook) -> float:
+    return one.asleep or 0.0

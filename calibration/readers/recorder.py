@@ -10,7 +10,8 @@ which are recorded and not yet read.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import ClassVar, Final
 
@@ -31,6 +32,10 @@ from calibration.samples import Kind
 from sim.tools.iostat import DeviceReport, compute_iostat
 from sim.tools.parse import parse_diskstats, parse_stat, parse_uptime
 from sim.tools.snapshot import Snapshot
+
+FLAGS_FIELD: Final = 9  # of /proc/PID/stat, fs/proc/array.c
+PF_KTHREAD: Final = 0x00200000  # include/linux/sched.h
+WORKER: Final = "kworker"
 
 
 class RecorderReader:
@@ -73,6 +78,7 @@ class RecorderReader:
                 system = _system(None, sample)
                 _check(system)
                 self._put("system", {"": system}, sample, since_boot=False)
+            self._put("process", _sleepers(sample), sample, since_boot=False)
         except (ValueError, KeyError) as error:  # ProcFormatError, MissingFileError among them
             self._sink.skip(Line(sample.line, str(error)), "a sample that is not as the kernel's")
             self._last = None
@@ -194,7 +200,29 @@ def _tasks(text: str) -> dict[str, float]:
 
 def uninterruptible(text: str) -> int:
     """Return how many of the tasks of such a section sleep uninterruptibly."""
-    return [line[line.rfind(")") + 2 :][:1] for line in text.splitlines()].count("D")
+    return sum(1 for _name in _asleep(text))
+
+
+def _asleep(text: str) -> Iterator[str]:
+    """Yield the command of each task that sleeps uninterruptibly; the kernel's as ps prints them.
+
+    All kworkers are one: a work queue takes whichever is free.
+    """
+    for line in text.splitlines():
+        end = line.rfind(")")
+        fields = line[end + 1 :].split()
+        if fields[:1] == ["D"]:
+            name = line[line.find("(") + 1 : end]
+            flags = fields[FLAGS_FIELD - 3 : FLAGS_FIELD - 2]
+            is_kernels = bool(flags) and flags[0].isdigit() and int(flags[0]) & PF_KTHREAD
+            name = WORKER if name.startswith(f"{WORKER}/") else name
+            yield f"[{name}]" if is_kernels else name
+
+
+def _sleepers(sample: TextSample) -> dict[str, dict[str, float]]:
+    """Return how many tasks of each command sleep uninterruptibly, if they were recorded."""
+    text = sample.texts.get(TASKS, sample.texts.get(PROCESSES, ""))
+    return {name: {"process_asleep": number} for name, number in Counter(_asleep(text)).items()}
 
 
 _NOW: Final[Mapping[str, Callable[[str], dict[str, float]]]] = {

@@ -230,6 +230,8 @@ def answers_of(
             )
             if member % 2:
                 sets = (*(way or _more_logs(left_open.logs, asked, fit.member(member))), *sets)
+            if way and member % 4 == 3:
+                sets = (*sets, *left_open.one_log)
             found.append(_trial(asked, fit, scenario, member, seed, sets))
         return found
 

@@ -81,11 +81,13 @@ from calibration.look.bottleneck import FULL
 from calibration.look.devices import DeviceLook, lowest, queues_of
 from calibration.look.intervals import Interval, await_of, queue_of, rate_of
 from calibration.look.laws import requests_in_system
+from calibration.look.processes import who_waits
 from calibration.twin.commits import (
     COMMIT,
     DATA_MIN,
     JOINED_MAX,
     NO_JOURNAL,
+    ONE_LOG,
     OVERWRITE,
     REQUESTS,
     CacheSign,
@@ -180,6 +182,7 @@ class Class:
     together: float = 1.0  # transactions that arrive together, on average
     # How often each then syncs a directory too, from .. to; a commit without data.
     directories: tuple[float, float] = (0.0, 0.0)
+    one_log: str = ""  # who writes but one, for all who wait for it, and how that is known
     is_counted: bool = True  # whether there cannot be more customers than are in the queue
 
     @property
@@ -689,6 +692,7 @@ def _fsyncs(
         customers=customers,
         promise=promise,
         directories=directories,
+        one_log=_one_log(seen) if promise is OVERWRITE else "",
         is_counted=waiting is not None,
     )
     of_rest = (left - rate * size) / rest if rest else 0.0
@@ -708,6 +712,15 @@ def _fsyncs(
         )
     others = replace(writes, rate_per_s=rest, size_bytes=_sectors(max(of_rest, PAGE)))
     return waited, _not_waited_for(others, reads, device, why, seen, promise)
+
+
+def _one_log(seen: Look) -> str:
+    """Return what server waited that writes one log for all its clients; "" if none is known."""
+    name = who_waits(seen.source.recordings) or ""
+    server = name.partition(":")[0]  # "postgres: walwriter", where a tool prints titles
+    if server not in ONE_LOG:
+        return ""
+    return f"{server} waits, which writes one log for all its clients ({ONE_LOG[server]})"
 
 
 def _data(device: DeviceLook, seen: Look) -> float:

@@ -131,7 +131,8 @@ class LeftOpen:
     way. A part of the load is asked of requests that come by themselves: the others are the fewest
     programs that wait, of which there may be no part, and with less to wait for the two hardly
     differ. But of the `logs`, processes that write a file for each program, every second member
-    then has so many times the files. Of processes that may be `kept` as they are today, whatever
+    then has so many times the files; of the others every second one has the values `one_log`, for
+    programs that share one. Of processes that may be `kept` as they are today, whatever
     the load, each member has so much as a power of its own says (answers.power_of). Of disks that
     are `arms`, as "machine.disk.NAME", each member's arm travels over another area as its own power
     says (answers.over_another_area).
@@ -139,6 +140,7 @@ class LeftOpen:
 
     others: list[str] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)
+    one_log: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     arms: list[str] = field(default_factory=list)
 
@@ -326,7 +328,7 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     put(section, "write_pattern", pattern, f"assumed: {why}")
     place = draft.server.places[load.name]
     put(section, "write_file", place.file(f"twin-{one.kind}"))
-    if one.kind == SYNC and one.customers is not None:
+    if one.kind == SYNC and one.customers is not None and not one.one_log:
         put(section, "write_files", _files(one), FILES)
     if one.kind == SWAP_OUT:
         put(section, "writeback", 1, "mm/page_io.c: swap_writepage writes at once")
@@ -347,7 +349,11 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     if one.promise is OVERWRITE:
         put(section, "write_area", SEGMENT, "assumed: a segment of a database's log")
         put(section, "datasync", True, "derived: no commit follows, or its blocks would be merged")
-        if one.customers is None:
+        if one.one_log:
+            put(section, "group_commit", True, f"{RECORDED}: {one.one_log}")
+            put(section, "write_files", 1, f"{RECORDED}: {one.one_log}")
+            draft.notes.append(f"{load.name}: {one.one_log}")
+        elif one.customers is None:
             put(section, "group_commit", True, "assumed: one writes a log, for all who wait for it")
             put(section, "write_files", 1, OWN_LOGS)
             path = dotted(*section, "write_files")
@@ -754,6 +760,7 @@ def _as_programs(draft: Draft, load: Load, one: Class, taken_s: float, least: fl
     }
     if section[-1] in draft.left_open.logs:
         values["write_files"] = FILES_EACH * programs
+        draft.left_open.one_log.append(f"{dotted(*section, 'write_files')}=1")
     return [f"{dotted(*section, key)}={value}" for key, value in values.items()]
 
 

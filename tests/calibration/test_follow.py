@@ -37,7 +37,7 @@ from sim.units import parse_quantity
 from tests.calibration.followed import changed, series, slower
 from tests.calibration.recorded_twin import HOST
 from tests.calibration.test_twin_draft import NEW, old_row, seen_of, text
-from tests.calibration.test_twin_writes import JOURNALLED, checkpointed, row
+from tests.calibration.test_twin_writes import JOURNALLED, cached_row, checkpointed, row
 
 DOUBLES_S = 150
 NEAR = 0.15
@@ -702,6 +702,39 @@ def test_of_a_disk_that_answers_from_its_cache_what_flushes_write_is_corrected()
     now_ns = kept.values["machine.disk.vdb.write"]
     assert now_ns / parse_quantity(write, "time_ns") == pytest.approx(1.44**0.5, rel=0.01)
     assert not {f"machine.disk.vdb.{key}" for key in ("flush", "cache_write")} & set(kept.values)
+
+
+@pytest.mark.parametrize(
+    ("of_twin", "flush", "write"),
+    [
+        # 0.36 and 0.18 under way
+        ({"w_await_ms": 6.0, "f_await_ms": 20.0}, (27 / 20) ** 0.5, (0.087 / 0.18) ** 0.5),
+        ({"w_await_ms": 6.5, "f_await_ms": 27.0}, 1.0, (0.087 / 0.147) ** 0.5),
+        (
+            {"w_await_ms": 4.05, "f_await_ms": 27.0},
+            1.0,
+            (0.087 / 0.01215) ** 0.5,
+        ),  # a 20th at least
+    ],
+)
+def test_beside_a_flushers_writes_a_flush_and_what_waits_for_none_are_corrected_each(
+    of_twin: dict[str, float], flush: float, write: float
+) -> None:
+    """By hand: 60 writes of 5.5 ms with 9 flushes of 27 ms are 0.33 and 0.243 under way."""
+    mixed = cached_row(0, 0, 60, 5.5, 9, 30, 27).replace(" 0.00 0.00 5.50", " 20.00 0.00 5.50")
+    draft = draw_draft(seen_of(text(mixed, heading=NEW, reports=20)), 1)
+    assert draft.loads[0].flushes_others
+    kept = kept_of(draft)
+    same = {"w_per_s": 60.0, "f_per_s": 9.0, "util_pct": 27.0}
+    server = {"w_await_ms": 5.5, "f_await_ms": 27.0}
+    kept.figures = {f"disk.vdb.{name}": value for name, value in (same | of_twin).items()}
+    kept._correct({f"disk.vdb.{name}": value for name, value in (same | server).items()})
+    for key, times in (("flush", flush), ("write", write)):
+        before = parse_quantity(
+            draft.sheet.sections["machine", "disk", "vdb"][key].value, "time_ns"
+        )
+        now = kept.values[f"machine.disk.vdb.{key}"]
+        assert now / before == pytest.approx(min(2.0, max(0.5, times)), rel=0.01)
 
 
 @pytest.mark.parametrize(("was_fitted", "alarms"), [(True, 1), (False, 0)])

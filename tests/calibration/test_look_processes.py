@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from calibration.look.processes import look_at_processes
+from calibration.look.processes import look_at_processes, sleepers, who_waits
 from calibration.readers import read_text
+from calibration.samples import Recording
 from sim.cli.look import command
 from tests.calibration.more_texts import IOTOP, PIDSTAT, PIDSTAT_D
 
@@ -23,6 +24,47 @@ def test_the_busiest_come_first() -> None:
     names = [one.name for one in look_at_processes([read_text(PIDSTAT, "x")])]
     assert names[0] == "python[23071]"
     assert len(names) == 4
+
+
+def sampled(*seconds: str) -> Recording:
+    """Return a recording with the tasks that sleep uninterruptibly, at one sample a second."""
+    text = "=== start 2024-03-01T10:00:00.000+0000 interval_s=1\n"
+    for second, tasks in enumerate(seconds):
+        text += f"=== 2024-03-01T10:00:0{second}.000+0000\n==> /proc/PID/task/TID/stat <==\n"
+        text += f"{tasks}=== end\n"
+    return read_text(text, "proc.txt")
+
+
+def task(name: str, state: str = "D", flags: int = 0) -> str:
+    return f"77 ({name}) {state} 1 77 77 0 -1 {flags} 0\n"
+
+
+def test_of_a_recorder_s_samples_each_command_is_told_with_how_many_slept() -> None:
+    """By hand: two of four samples have one postgres, one has two: 4 / 4 on average."""
+    of_kernel = 0x00200000 | 0x40
+    one = sampled(
+        task("postgres") + task("jbd2/sda1-8", flags=of_kernel),
+        task("postgres") * 2 + task("kworker/u4:1-flush-8:0", flags=of_kernel),
+        task("a) b") + task("postgres", "R"),
+        task("postgres") + task("kworker/1:2H", flags=of_kernel),
+    )
+    asleep = {"postgres": 1, "a) b": 0.25, "[jbd2/sda1-8]": 0.25, "[kworker]": 0.5}
+    assert sleepers([one]) == asleep
+    found = look_at_processes([one])
+    assert found[0].name == "postgres"
+    assert {process.name: process.asleep for process in found} == asleep
+
+
+def test_who_waits_is_who_slept_most_or_else_wrote_most_and_never_the_kernel() -> None:
+    kernels = task("jbd2/sda1-8", flags=0x00200040) * 5
+    assert who_waits([sampled(kernels + task("postgres"), task("fio") + task("postgres"))]) == (
+        "postgres"
+    )
+    assert who_waits([sampled(kernels)]) is None
+    assert who_waits([sampled(task("a"), task("b"))]) is None  # half each
+    assert who_waits([read_text(PIDSTAT_D, "x")]) == "a b c"
+    assert who_waits([read_text(PIDSTAT_D, "x"), sampled(task("postgres"))]) == "postgres"
+    assert who_waits([]) is None
 
 
 def test_nothing_is_said_of_processes_where_no_text_does() -> None:

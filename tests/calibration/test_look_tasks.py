@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from calibration.dataset import open_source
 from calibration.look.brief import brief
 from calibration.look.intervals import queue_of
+from calibration.look.processes import ProcessLook
 from calibration.look.tasks import (
     CENSUS,
     LOAD_AVERAGE,
@@ -375,3 +376,16 @@ def test_in_brief_it_is_said_how_many_tasks_were_active_if_the_average_has_other
     [line] = [one for one in lines if one.startswith("The load average")]
     assert line.startswith(f"The load average is {average:.2f}")
     assert ("0.55 tasks were active on average" in line) == differs
+
+
+def test_in_brief_it_is_said_whose_tasks_slept() -> None:
+    seen = seen_of(iostat_text(old_row("sda", r=100, w=0, size_kib=8, await_ms=5, util=40)))
+    slept = {"cron": 0.001, "[jbd2/sda1-8]": 0.03, "postgres": 0.224, "fio": 0.002}
+    processes = tuple(ProcessLook(name=name, asleep=asleep) for name, asleep in slept.items())
+    system = replace(seen.system, load=0.3)
+    lines = brief(replace(seen, system=system, processes=processes))
+    assert (
+        "The load average is 0.30; on average, 0.22 of postgres, 0.03 of [jbd2/sda1-8], 0.002 of"
+        " fio slept for a disk or a lock."
+    ) in lines
+    assert not any("slept" in one for one in brief(seen))

@@ -260,6 +260,19 @@ def test_programs_with_a_log_each_have_so_many_times_the_logs() -> None:
     assert files(2.0, ["waits"]) == ["", "", "", ""]
 
 
+def test_of_programs_that_wait_every_second_member_shares_one_log() -> None:
+    asked = [Question(name="", words="", sets=("x=2",), load=2.0)]
+    noted = Laboratory()
+    left_open = LeftOpen(others=["waits", "files=32"], logs=["y"], one_log=["files=1"])
+    told = {"members": 8, "seed": 1, "left_open": left_open}
+    answers_of(asked, FIT, "twin.toml", cast("RealLaboratory", noted), **told)
+    for sets in (
+        [one.sets for one in noted.seen if ("x=2" in one.sets) == then] for then in (0, 1)
+    ):
+        said = [dict(text.split("=") for text in one if "=" in text) for one in sets]
+        assert [one.get("files") for one in said] == [None, "32", None, "1"] * 2
+
+
 def test_an_arm_may_travel_over_an_area_that_grows_with_the_load() -> None:
     """By hand: of 8.5 ms 5.2 are travel: 10.6 over twice the area, 7.0 over half of it."""
     arm = "machine.disk.sda"

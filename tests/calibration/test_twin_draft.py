@@ -618,11 +618,29 @@ def test_an_arm_behind_a_virtual_disk_turns_if_syncs_may_go_on_where_the_last_on
     assert found == ((60e9 / 15_000, pytest.approx(60e9 / 5400)) if turns else None)
 
 
-def overwritten() -> Draft:
-    """Return the draft of a log on ext4: 24 fdatasyncs a second, and a commit every 5 s."""
-    row = sync_row(w=48, flushes=24, w_await=4, f_await=0.3, util=16)
+def log_text(util: float = 16, w_await: float = 4) -> str:
+    """Return iostat's text of a log on ext4: 24 fdatasyncs a second, and a commit every 5 s."""
+    row = sync_row(w=48, flushes=24, w_await=w_await, f_await=0.3, util=util)
     merging = row.replace("720.00 0.00", "192.00 0.20").replace(" 15.00 ", " 4.00 ")
-    return draft_of(text(merging.replace("sda", "vda"), heading=NEW, kernel="5.15.0"))
+    return text(merging.replace("sda", "vda"), heading=NEW, kernel="5.15.0")
+
+
+def overwritten() -> Draft:
+    """Return the draft of a log of which nobody knows whose it is."""
+    return draft_of(log_text())
+
+
+def with_writer(recorded: str, command: str, flags: int = 0) -> Draft:
+    """Return a draft if a recorder saw that command asleep at every other sample."""
+    samples = "".join(
+        f"=== 2024-03-01T10:00:0{second}.000+0000\n==> /proc/PID/task/TID/stat <==\n"
+        + f"77 ({command}) D 1 77 77 0 -1 {flags} 0\n" * (second % 2)
+        + "=== end\n"
+        for second in range(4)
+    )
+    samples = f"=== start 2024-03-01T10:00:00.000+0000 interval_s=1\n{samples}"
+    recordings = (read_text(recorded, "iostat.txt"), read_text(samples, "proc.txt"))
+    return draw_draft(look(Source(name="web1", recordings=recordings)), 1)
 
 
 def test_a_log_may_be_one_or_one_of_each_program_at_every_load() -> None:
@@ -636,6 +654,37 @@ def test_a_log_may_be_one_or_one_of_each_program_at_every_load() -> None:
     half, twice = (load_words(draft, times) for times in (0.5, 2))
     assert "or half as many programs run, each with a log of its own" in half
     assert "or twice as many programs wait for theirs" in twice
+
+
+def test_a_database_server_has_one_log_for_all_its_clients() -> None:
+    """Who is seen asleep tells whose log it is; a program of no name that is known does not."""
+    draft = with_writer(log_text(), "postgres")
+    process = draft.sheet.sections["process", "vda-fsyncs"]
+    assert (process["write_files"].value, process["group_commit"].value) == (1, True)
+    assert not any("write_files" in one.path for one in draft.priors)
+    assert not any("write_files" in one for one in draft.left_open.others)
+    assert (draft.left_open.logs, draft.left_open.one_log) == ([], [])
+    assert (
+        "vda: postgres waits, which writes one log for all its clients (PostgreSQL xlog.c"
+        in notes_of(draft)
+    )
+    assert with_writer(log_text(), "python").left_open.logs == ["vda-fsyncs"]
+    # A kernel's thread of such a name is no server.
+    assert with_writer(log_text(), "postgres", 0x00200000).left_open.logs == ["vda-fsyncs"]
+
+
+def test_a_full_disk_with_one_log_has_no_file_for_each_of_those_who_wait() -> None:
+    full = log_text(util=98, w_await=40)
+    assert overwriters(draft_of(full)) == (8 * 2, None)
+    assert overwriters(with_writer(full, "postgres")) == (1, True)
+
+
+def overwriters(draft: Draft) -> tuple[object, object]:
+    """Return the files that programs write who always wait, and whether one writes for all."""
+    process = draft.sheet.sections["process", "vda-fsyncs"]
+    assert process["arrivals"].value == "closed"
+    together = process.get("group_commit")
+    return process["write_files"].value, None if together is None else together.value
 
 
 def test_all_logs_that_are_asked_for_are_in_a_quarter_of_the_memory_of_tmpfs() -> None:
