@@ -82,6 +82,7 @@ DIMENSIONS: Final[Mapping[str, str]] = {
     "read_rate": "bytes_per_s",
     "write_rate": "bytes_per_s",
     "flush": "time_ns",
+    "cache_write": "time_ns",
 }
 _UNITS: Final = {"rate_per_s": "/s", "bytes_per_s": "B/s", "time_ns": "ns"}
 
@@ -294,8 +295,10 @@ class Kept:
         Of one that serves one request at a time S = U / X tells them as well as what requests take
         in all: the mean of both is corrected by, so that neither is far off where the twin's
         requests come more together than the server's. A disk that answers writes from its cache is
-        kept busy by its flushes, which take as long as what they write: so U tells what that takes.
-        Where a flusher writes as well, flushes and what writes wait beside them each have a column.
+        kept busy by its flushes, which take as long as what they write: so U and a flush's time
+        tell what that takes, and the mean of both is corrected by.
+        Where a flusher writes as well, a flush has a time of its own. What writes wait that flush
+        nothing themselves is told by what flushes leave of the writes' time.
         """
         device = load.device
         name = f"disk.{device.name}"
@@ -310,12 +313,14 @@ class Kept:
             steps[key] = off ** (gain * power)
         if load.cache_sign is not None:
             steps |= {"write": 1.0, "write_rate": 1.0}
-        if load.flushes_others:
+        if load.cache_sign is CacheSign.BY_FLUSHES:
             waits = [_waits_beside_flushes(one, name) for one in (server, self.figures)]
-            steps["write"] = (waits[0] / waits[1]) ** DAMPING if all(waits) else 1.0
-            steps["flush"] = _ratio(server, self.figures, f"{name}.f_await_ms") ** DAMPING
-        elif load.cache_sign is CacheSign.BY_FLUSHES:
-            steps["write"] = busy**DAMPING
+            of_waits = (waits[0] / waits[1]) ** DAMPING if all(waits) else 1.0
+            of_flush = _ratio(server, self.figures, f"{name}.f_await_ms")
+            if load.flushes_others:
+                steps |= {"write": of_waits, "flush": of_flush**DAMPING}
+            else:
+                steps |= {"cache_write": of_waits, "write": math.sqrt(busy * of_flush) ** DAMPING}
         for key, step in steps.items():
             self._multiply((*disk_section(device.name), key), step, SERVICE_STEP_MAX)
 

@@ -158,8 +158,8 @@ def _sleepers(processes: Sequence[ProcessLook]) -> Iterator[str]:
     asleep = {one.name: one.asleep for one in processes if one.asleep}
     most = sorted(asleep, key=lambda name: -asleep[name])[:SLEEPERS_MAX]
     if most:
-        told = ", ".join(f"{asleep[name]:.2g} of {name}" for name in most)
-        yield f"on average, {told} slept for a disk or a lock"
+        told = ", ".join(f"{name} {asleep[name]:.2g}" for name in most)
+        yield f"tasks that slept for a disk or a lock, on average: {told}"
 
 
 def _doubts(seen: Look) -> Iterator[str]:
