@@ -41,16 +41,17 @@ a value that does not change is known to g / (2 - g) = 1/3 of the variance of a 
 slow change is halved every minute. By hand: U = 50 %, the twin's disk answers in 2.0 ms and the
 server's in 3.0: g = 0.25, S' = 1.11 S, R' = S' / (1 - 0.55) = 1.23 of what it was: 2.46 ms. Half
 of the way is done. A disk that answers writes from its cache is busy with its flushes, each for the
-time S of what it writes. So U = F S, and a flush takes R_f = S. Half of the step by the mean of
-both is S' = S (U / U' R_f / R_f')^0.25, so that neither is far off; if the disk has reads, they
-have a part of U. Where a flusher writes as well, a flush has a time of its own, which f_await
-tells. A write that flushes is accounted when its flush is done; so the others wait, X writes a
-second of R and F flushes of R_f,
-    A = X R - F R_f,        S' = S (A / A')^0.5
-with the time S in which a write is answered: many that come together wait for each other, and some
-of A is for flushes under way.
-By hand: 75 writes of 4.9 ms with 20 flushes of 12 ms are 0.37 and 0.24 under way: A = 0.13. The
-twin has 70 of 5.9 ms and the same flushes, A' = 0.17: S' = 0.87 S.
+time S of what it writes (its `write`). So U = F S, and a flush takes R_f = S. Half of the step by
+the mean of both is S' = S (U / U' R_f / R_f')^0.25, so that neither is far off; if the disk has
+reads, they have a part of U. Where a flusher writes as well, a flush has a time of its own
+(`flush`), which f_await tells: S' = S (R_f / R_f')^0.5. A write that flushes is accounted when its
+flush is done. So the time in which a write is answered (`cache_write`, or `write` where `flush` has
+the rest) is told by what X writes a second of R have beside F flushes,
+    R_w = R - F R_f / X,        S' = S (R_w / R_w')^0.5
+for many that come together wait for each other. A part of R_w is for flushes under way, so that
+such a step does less.
+By hand: 75 writes of 4.9 ms with 20 flushes of 12 ms have R_w = 1.7 ms. The twin has 70 of 5.9 ms
+and the same flushes, R_w' = 2.5: S' = 0.83 S.
 
 Alarm. Every figure is followed by its logarithm: a device's reads, writes and flushes a second, and
 the CPUs' busy time, against the demand that the twin has; response times and %util against what the

@@ -33,7 +33,7 @@ from calibration.twin.answers import (
     waited_for,
 )
 from calibration.twin.columns import columns_of_run, figures_of
-from calibration.twin.commits import CacheSign, beside, commit_s
+from calibration.twin.commits import CacheSign, beside, commit_s, write_alone_ms
 from calibration.twin.demands import LOG_IDLE, READ, SYNC, Load, NothingToTwin
 from calibration.twin.draft import ASKED_INTERVAL, BOUNDS, Draft, process_name
 from calibration.twin.fitting import draw_drafts, ensemble_text, fit_best
@@ -61,7 +61,8 @@ SIMULATED_S: Final = 60  # of all runs of a minute's twin together
 RUNS_MAX: Final = 5
 REQUESTS_MAX: Final = 20_000  # of all runs, warm-up and all: a few seconds of CPU time
 FLUSH_TIME: Final = " f_await_ms"  # behind a device's name
-BESIDE_FLUSHES_MIN: Final = 0.05  # of the writes' time; less is an error of either column
+WRITE_COLUMNS: Final = ("w_per_s", "w_await_ms", "f_per_s", "f_await_ms")
+BESIDE_FLUSHES_MIN: Final = 0.05  # of a write's time; less is an error of either column
 MEMBERS: Final = 10  # of the ensemble, asked a question
 SEED: Final = 1
 # Key of a device's service time -> direction of its requests, and the power that it goes with.
@@ -297,8 +298,8 @@ class Kept:
         requests come more together than the server's. A disk that answers writes from its cache is
         kept busy by its flushes, which take as long as what they write: so U and a flush's time
         tell what that takes, and the mean of both is corrected by.
-        Where a flusher writes as well, a flush has a time of its own. What writes wait that flush
-        nothing themselves is told by what flushes leave of the writes' time.
+        Where a flusher writes as well, a flush has a time of its own. How soon a write is answered
+        is told by the time of writes less that of their flushes.
         """
         device = load.device
         name = f"disk.{device.name}"
@@ -314,13 +315,14 @@ class Kept:
         if load.cache_sign is not None:
             steps |= {"write": 1.0, "write_rate": 1.0}
         if load.cache_sign is CacheSign.BY_FLUSHES:
-            waits = [_waits_beside_flushes(one, name) for one in (server, self.figures)]
-            of_waits = (waits[0] / waits[1]) ** DAMPING if all(waits) else 1.0
+            of_waits = _waits(server, self.figures, name) ** DAMPING
             of_flush = _ratio(server, self.figures, f"{name}.f_await_ms")
-            if load.flushes_others:
-                steps |= {"write": of_waits, "flush": of_flush**DAMPING}
-            else:
+            if not load.flushes_others:
                 steps |= {"cache_write": of_waits, "write": math.sqrt(busy * of_flush) ** DAMPING}
+            elif load.writes.is_large:
+                steps |= {"write_rate": 1 / of_waits, "flush": of_flush**DAMPING}
+            else:
+                steps |= {"write": of_waits, "flush": of_flush**DAMPING}
         for key, step in steps.items():
             self._multiply((*disk_section(device.name), key), step, SERVICE_STEP_MAX)
 
@@ -506,13 +508,19 @@ def _number(value: Any, dim: str) -> float | None:
         return None
 
 
-def _waits_beside_flushes(figures: Figures, disk: str) -> float:
-    """Return how many writes are under way on average that wait for no flush of their own."""
-    writes, flushes = (
-        figures.get(f"{disk}.{x}_per_s", 0.0) * figures.get(f"{disk}.{x}_await_ms", 0.0) / 1000
-        for x in "wf"
-    )
-    return max(writes - flushes, BESIDE_FLUSHES_MIN * writes)
+def _waits(server: Figures, twin: Figures, disk: str) -> float:
+    """Return how many times as long as the twin's a server's writes take beside their flushes.
+
+    Where hardly anything of either's time is left beside flushes, nothing is told: 1.
+    """
+    found, least = [], []
+    for figures in (server, twin):
+        row = {x: figures.get(f"{disk}.{x}", 0.0) for x in WRITE_COLUMNS}
+        found.append(write_alone_ms(row))
+        least.append(BESIDE_FLUSHES_MIN * row["w_await_ms"])
+    if not all(least) or all(one <= floor for one, floor in zip(found, least, strict=True)):
+        return 1.0
+    return max(found[0], least[0]) / max(found[1], least[1])
 
 
 def _ratio(server: Figures, twin: Figures, name: str) -> float:

@@ -23,6 +23,7 @@ from sim.units import format_quantity
 LINES_MAX: Final = 10
 DEVICES_MAX: Final = 4
 SLEEPERS_MAX: Final = 3  # commands
+ASLEEP_MIN: Final = 0.01  # tasks
 CHANGES_MAX: Final = 3
 DIRECTIONS: Final = {"r_await_ms": "read", "w_await_ms": "write"}
 DIFFERS: Final = 0.1  # tasks, by which an average is told from what it is of
@@ -154,12 +155,13 @@ def _behind(load: float, told: Active | None) -> Iterator[str]:
 
 
 def _sleepers(processes: Sequence[ProcessLook]) -> Iterator[str]:
-    """Say whose tasks slept uninterruptibly, who had most of them first."""
-    asleep = {one.name: one.asleep for one in processes if one.asleep}
-    most = sorted(asleep, key=lambda name: -asleep[name])[:SLEEPERS_MAX]
+    """Say whose tasks were in uninterruptible sleep, who had most of them first."""
+    asleep = {one.name: one.asleep or 0.0 for one in processes}
+    often = [name for name in asleep if asleep[name] >= ASLEEP_MIN]
+    most = sorted(often, key=lambda name: -asleep[name])[:SLEEPERS_MAX]
     if most:
-        told = ", ".join(f"{name} {asleep[name]:.2g}" for name in most)
-        yield f"tasks that slept for a disk or a lock, on average: {told}"
+        told = ", ".join(f"{name} {figure(asleep[name])}" for name in most)
+        yield f"tasks in uninterruptible sleep (D, as for a disk), on average: {told}"
 
 
 def _doubts(seen: Look) -> Iterator[str]:

@@ -306,7 +306,7 @@ def _processes(processes: Sequence[ProcessLook]) -> Iterator[str]:
         "read MB/s": [_cell(_scaled(one.read_bytes_per_s, 1e6)) for one in processes],
         "written MB/s": [_cell(_scaled(one.write_bytes_per_s, 1e6)) for one in processes],
         "majflt/s": [_cell(one.majflt_per_s) for one in processes],
-        "asleep": [_cell(one.asleep) for one in processes],
+        "in D": [_cell(one.asleep) for one in processes],
         "RSS MB": [_cell(_scaled(one.rss_bytes, 1e6)) for one in processes],
     }
     told = {title: column for title, column in cells.items() if any(column)}

@@ -34,8 +34,8 @@ from sim.tools.parse import parse_diskstats, parse_stat, parse_uptime
 from sim.tools.snapshot import Snapshot
 
 FLAGS_FIELD: Final = 9  # of /proc/PID/stat, fs/proc/array.c
-PF_KTHREAD: Final = 0x00200000  # include/linux/sched.h
-WORKER: Final = "kworker"
+PF_KTHREAD: Final = 0x00200000  # include/linux/sched.h, 2.6.27 and later
+WORKERS: Final = ("kworker", "iou-wrk")
 
 
 class RecorderReader:
@@ -206,7 +206,7 @@ def uninterruptible(text: str) -> int:
 def _asleep(text: str) -> Iterator[str]:
     """Yield the command of each task that sleeps uninterruptibly; the kernel's as ps prints them.
 
-    All kworkers are one: a work queue takes whichever is free.
+    All kworkers are one, for a work queue takes whichever is free, and so are io_uring's.
     """
     for line in text.splitlines():
         end = line.rfind(")")
@@ -215,7 +215,7 @@ def _asleep(text: str) -> Iterator[str]:
             name = line[line.find("(") + 1 : end]
             flags = fields[FLAGS_FIELD - 3 : FLAGS_FIELD - 2]
             is_kernels = bool(flags) and flags[0].isdigit() and int(flags[0]) & PF_KTHREAD
-            name = WORKER if name.startswith(f"{WORKER}/") else name
+            name = next((one for one in WORKERS if name.startswith(one)), name)
             yield f"[{name}]" if is_kernels else name
 
 

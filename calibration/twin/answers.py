@@ -309,7 +309,8 @@ def _more_logs(
     """
     if question is None or question.load == 1:
         return ()
-    files = {path: values[path] for path in (f"process.{name}.write_files" for name in names)}
+    paths = [f"process.{name}.write_files" for name in names]
+    files = {path: values[path] for path in paths if path in values}
     return tuple(
         f"{path}={max(1, int(int(count) * question.load + 0.5))}" for path, count in files.items()
     )

@@ -24,7 +24,7 @@ Who writes over blocks that are there (a database's log, which is laid beforehan
 fdatasync changes nothing that it needs: it writes its data and flushes once, and the flush's own
 bio is a write of no bytes. So X = f, of 2 requests each, and more where several share a sync of one
 log (sim/user/transactions.py has the law), which flushes do not tell. Whose log it is, the names of
-those who were seen asleep may tell: a database server has one log for all its clients. On ext3 and
+those who were seen asleep may tell: PostgreSQL has one log for all its clients. On ext3 and
 ext4 this is told from commits by what was merged: the descriptor of a commit, the metadata and the
 commit block adjoin. Recorded on both: 0.7 to 14 merged for each flush of commits (appends, mail
 queues, sendmail), 0.000 to 0.033 of overwrites and of PostgreSQL (0.49 where it does not wait for
@@ -108,11 +108,10 @@ SINGLE_FLUSH: Final = Promise(
 NO_JOURNAL: Final = Promise(flushes=1.0, requests=2.0, bytes=BLOCK, is_shared=False)
 
 # Servers with one log, which one of their threads at a time writes and syncs -> where that is seen.
+# MySQL's commit has two: its binary log, too.
 ONE_LOG: Final[Mapping[str, str]] = {
     "postgres": "PostgreSQL xlog.c: XLogFlush, under WALWriteLock",
-    "mysqld": "InnoDB log0log.cc: log_write_up_to, under the log's mutex",
-    "mariadbd": "InnoDB log0sync.cc: group_commit_lock",
-    "ib_log_flush": "InnoDB log0write.cc: log_flusher, one thread",
+    "mariadbd": "MariaDB log0sync.cc: group_commit_lock",
 }
 
 # Nothing of the file system's, and the flush's own request of no bytes.

@@ -81,7 +81,7 @@ from calibration.look.bottleneck import FULL
 from calibration.look.devices import DeviceLook, lowest, queues_of
 from calibration.look.intervals import Interval, await_of, queue_of, rate_of
 from calibration.look.laws import requests_in_system
-from calibration.look.processes import who_waits
+from calibration.look.processes import likeliest_writer
 from calibration.twin.commits import (
     COMMIT,
     DATA_MIN,
@@ -182,7 +182,7 @@ class Class:
     together: float = 1.0  # transactions that arrive together, on average
     # How often each then syncs a directory too, from .. to; a commit without data.
     directories: tuple[float, float] = (0.0, 0.0)
-    one_log: str = ""  # who writes but one, for all who wait for it, and how that is known
+    one_log: str = ""  # why its syncs are of one log that all share; "": nothing says so
     is_counted: bool = True  # whether there cannot be more customers than are in the queue
 
     @property
@@ -681,6 +681,7 @@ def _fsyncs(
     else:
         is_known = recorded and (alone or not promise.is_shared)
         rest = beside(writes.rate_per_s, explained) if is_known else 0.0
+    one_log = _one_log(device, seen) if promise is OVERWRITE else ""
     left = writes.rate_per_s * writes.size_bytes - commits * promise.bytes
     # Beside large writes an fsync is taken for one of a page; else all writes have one size.
     size = PAGE if rest and writes.is_large else max(left / (rate + rest), PAGE)
@@ -692,8 +693,8 @@ def _fsyncs(
         customers=customers,
         promise=promise,
         directories=directories,
-        one_log=_one_log(seen) if promise is OVERWRITE else "",
-        is_counted=waiting is not None,
+        one_log=one_log,
+        is_counted=waiting is not None and not one_log,
     )
     of_rest = (left - rate * size) / rest if rest else 0.0
     if of_rest < PAGE / 2:  # Nobody writes back less than a page: these are the fsyncs' own.
@@ -714,13 +715,19 @@ def _fsyncs(
     return waited, _not_waited_for(others, reads, device, why, seen, promise)
 
 
-def _one_log(seen: Look) -> str:
-    """Return what server waited that writes one log for all its clients; "" if none is known."""
-    name = who_waits(seen.source.recordings) or ""
-    server = name.partition(":")[0]  # "postgres: walwriter", where a tool prints titles
-    if server not in ONE_LOG:
+def _one_log(device: DeviceLook, seen: Look) -> str:
+    """Return why a device's syncs are of one log, which a server writes for all its clients.
+
+    "": no such server is known, or most of what is in flight is at other devices: its tasks may
+    sleep for these.
+    """
+    found = likeliest_writer(seen.source.recordings)
+    if found is None or found[0] not in ONE_LOG:
         return ""
-    return f"{server} waits, which writes one log for all its clients ({ONE_LOG[server]})"
+    if 2 * queue_of(device.row) <= sum(queues_of(seen.devices).values()):
+        return ""
+    server, told = found
+    return f"{told}, which is taken for one log that all clients share ({ONE_LOG[server]})"
 
 
 def _data(device: DeviceLook, seen: Look) -> float:

@@ -350,8 +350,8 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
         put(section, "write_area", SEGMENT, "assumed: a segment of a database's log")
         put(section, "datasync", True, "derived: no commit follows, or its blocks would be merged")
         if one.one_log:
-            put(section, "group_commit", True, f"{RECORDED}: {one.one_log}")
-            put(section, "write_files", 1, f"{RECORDED}: {one.one_log}")
+            put(section, "group_commit", True, f"derived: {one.one_log}")
+            put(section, "write_files", 1, f"derived: {one.one_log}")
             draft.notes.append(f"{load.name}: {one.one_log}")
         elif one.customers is None:
             put(section, "group_commit", True, "assumed: one writes a log, for all who wait for it")

@@ -210,7 +210,7 @@ def _tmpfs(draft: Draft, places: Sequence[Place]) -> WhatIf:
         if _value(draft, *section, "writes"):
             values[dotted(*section, "write_pattern")] = "sequential"
             each = share // _most_files(draft, section)
-            if name in draft.left_open.logs:  # which are written over as they are
+            if _value(draft, *section, "group_commit"):  # a log, written over as it is
                 each = min(each, int(parse_quantity(SEGMENT, "bytes")))
             values[dotted(*section, "write_area")] = _whole_mib(each)
     return WhatIf(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from calibration.look.processes import look_at_processes, sleepers, who_waits
+from calibration.look.processes import likeliest_writer, look_at_processes, sleepers
 from calibration.readers import read_text
 from calibration.samples import Recording
 from sim.cli.look import command
@@ -46,25 +46,40 @@ def test_of_a_recorder_s_samples_each_command_is_told_with_how_many_slept() -> N
         task("postgres") + task("jbd2/sda1-8", flags=of_kernel),
         task("postgres") * 2 + task("kworker/u4:1-flush-8:0", flags=of_kernel),
         task("a) b") + task("postgres", "R"),
-        task("postgres") + task("kworker/1:2H", flags=of_kernel),
+        task("postgres") + task("kworker/1:2H", flags=of_kernel) + task("iou-wrk-77"),
     )
-    asleep = {"postgres": 1, "a) b": 0.25, "[jbd2/sda1-8]": 0.25, "[kworker]": 0.5}
+    asleep = {"postgres": 1, "a) b": 0.25, "[jbd2/sda1-8]": 0.25, "[kworker]": 0.5, "iou-wrk": 0.25}
     assert sleepers([one]) == asleep
     found = look_at_processes([one])
     assert found[0].name == "postgres"
     assert {process.name: process.asleep for process in found} == asleep
 
 
-def test_who_waits_is_who_slept_most_or_else_wrote_most_and_never_the_kernel() -> None:
-    kernels = task("jbd2/sda1-8", flags=0x00200040) * 5
-    assert who_waits([sampled(kernels + task("postgres"), task("fio") + task("postgres"))]) == (
-        "postgres"
-    )
-    assert who_waits([sampled(kernels)]) is None
-    assert who_waits([sampled(task("a"), task("b"))]) is None  # half each
-    assert who_waits([read_text(PIDSTAT_D, "x")]) == "a b c"
-    assert who_waits([read_text(PIDSTAT_D, "x"), sampled(task("postgres"))]) == "postgres"
-    assert who_waits([]) is None
+@pytest.mark.parametrize(
+    ("seconds", "most"),
+    [
+        ([task("postgres")] * 4, "postgres"),
+        ([task("postgres")] * 3, None),  # by chance of who has half of them: 1 / 8
+        ([task("a") + task("b")] * 4, None),
+        ([task("postgres") * 2] * 4 + [task("fio")], "postgres"),  # 8 of 9: 10 / 512
+        ([task("jbd2/sda1-8", flags=0x00200040) * 5 + task("postgres")] * 4, "postgres"),
+        ([task("jbd2/sda1-8", flags=0x00200040)] * 8, None),
+    ],
+)
+def test_whose_most_tasks_are_that_are_seen_asleep(seconds: list[str], most: str | None) -> None:
+    found = likeliest_writer([sampled(*seconds)])
+    assert found == (most and (most, f"most tasks seen in D are {most}'s"))
+
+
+def test_else_it_is_told_by_who_wrote_most_whatever_its_processes_are_called() -> None:
+    assert likeliest_writer([read_text(PIDSTAT_D, "x")]) == ("a b c", "a b c wrote most")
+    titles = PIDSTAT_D.replace("a b c", "postgres: u b [local] COMMIT")
+    assert likeliest_writer([read_text(titles, "x")]) == ("postgres", "postgres wrote most")
+    journal = PIDSTAT_D.replace("a b c", "jbd2/sda1-8")
+    assert likeliest_writer([read_text(journal, "x")]) is None
+    assert likeliest_writer([]) is None
+    asleep = [read_text(PIDSTAT_D, "x"), sampled(*[task("postgres")] * 5)]
+    assert likeliest_writer(asleep) == ("postgres", "most tasks seen in D are postgres's")
 
 
 def test_nothing_is_said_of_processes_where_no_text_does() -> None:

@@ -385,7 +385,7 @@ def test_in_brief_it_is_said_whose_tasks_slept() -> None:
     system = replace(seen.system, load=0.3)
     lines = brief(replace(seen, system=system, processes=processes))
     assert (
-        "The load average is 0.30; tasks that slept for a disk or a lock, on average: postgres"
-        " 0.22, [jbd2/sda1-8] 0.03, fio 0.002."
+        "The load average is 0.30; tasks in uninterruptible sleep (D, as for a disk), on average:"
+        " postgres 0.22, [jbd2/sda1-8] 0.03."
     ) in lines
-    assert not any("slept" in one for one in brief(seen))
+    assert not any("sleep" in one for one in brief(seen))

@@ -258,6 +258,9 @@ def test_programs_with_a_log_each_have_so_many_times_the_logs() -> None:
     assert files(2.0, []) == ["", "6", "", "6"]
     assert files(0.5, []) == files(0.5, ["waits"]) == ["", "2", "", "2"]
     assert files(2.0, ["waits"]) == ["", "", "", ""]
+    # A twin that was made when its one log was known has no number of them.
+    fit = replace(FIT, parameters=(), members=((),) * 20)
+    assert files(0.5, []) == ["", "", "", ""]
 
 
 def test_of_programs_that_wait_every_second_member_shares_one_log() -> None:

@@ -630,13 +630,13 @@ def overwritten() -> Draft:
     return draft_of(log_text())
 
 
-def with_writer(recorded: str, command: str, flags: int = 0) -> Draft:
-    """Return a draft if a recorder saw that command asleep at every other sample."""
+def with_writer(recorded: str, command: str, flags: int = 0, seen: int = 4) -> Draft:
+    """Return a draft if a recorder saw that command asleep at so many of eight samples."""
     samples = "".join(
         f"=== 2024-03-01T10:00:0{second}.000+0000\n==> /proc/PID/task/TID/stat <==\n"
-        + f"77 ({command}) D 1 77 77 0 -1 {flags} 0\n" * (second % 2)
+        + f"77 ({command}) D 1 77 77 0 -1 {flags} 0\n" * (second < seen)
         + "=== end\n"
-        for second in range(4)
+        for second in range(8)
     )
     samples = f"=== start 2024-03-01T10:00:00.000+0000 interval_s=1\n{samples}"
     recordings = (read_text(recorded, "iostat.txt"), read_text(samples, "proc.txt"))
@@ -664,19 +664,44 @@ def test_a_database_server_has_one_log_for_all_its_clients() -> None:
     assert not any("write_files" in one.path for one in draft.priors)
     assert not any("write_files" in one for one in draft.left_open.others)
     assert (draft.left_open.logs, draft.left_open.one_log) == ([], [])
-    assert (
-        "vda: postgres waits, which writes one log for all its clients (PostgreSQL xlog.c"
-        in notes_of(draft)
-    )
+    said = "vda: most tasks seen in D are postgres's, which is taken for one log that all clients"
+    assert said in notes_of(draft)
+    tmpfs = next(one.values for one in what_ifs_of(draft) if one.name == "tmpfs")
+    assert tmpfs["process.vda-fsyncs.write_area"] == "16 MiB"
     assert with_writer(log_text(), "python").left_open.logs == ["vda-fsyncs"]
+    assert with_writer(log_text(), "postgres", seen=3).left_open.logs == ["vda-fsyncs"]
     # A kernel's thread of such a name is no server.
     assert with_writer(log_text(), "postgres", 0x00200000).left_open.logs == ["vda-fsyncs"]
+
+
+def test_who_sleeps_for_another_disk_is_not_taken_for_a_log_s_writer() -> None:
+    """By hand: the log has 0.19 requests in flight, the other disk's reads 0.45."""
+    reads = old_as_new("vdb", r=90, r_await=5, util=45)
+    assert with_writer(log_text(), "postgres").left_open.logs == []
+    both = log_text().replace("vda ", f"{reads}vda ")
+    assert with_writer(both, "postgres").left_open.logs == ["vda-fsyncs"]
+
+
+def old_as_new(name: str, *, r: float, r_await: float, util: float) -> str:
+    """Return a row of sysstat 12 of reads alone."""
+    return (
+        f"{name} {r:.2f} {8 * r:.2f} 0.00 0.00 {r_await:.2f} 8.00"
+        + " 0.00" * 14
+        + f" {r * r_await / 1000:.2f} {util:.2f}\n"
+    )
 
 
 def test_a_full_disk_with_one_log_has_no_file_for_each_of_those_who_wait() -> None:
     full = log_text(util=98, w_await=40)
     assert overwriters(draft_of(full)) == (8 * 2, None)
-    assert overwriters(with_writer(full, "postgres")) == (1, True)
+    draft = with_writer(full, "postgres")
+    assert overwriters(draft) == (1, True)
+    # Who waits for the one who writes it is in no queue: there may be four times as many.
+    path = "process.vda-fsyncs.concurrency"
+    [prior] = [one for one in draft.priors if one.path == path]
+    assert prior.high == pytest.approx(
+        4 * (draft.sheet.sections["process", "vda-fsyncs"]["concurrency"].value)
+    )
 
 
 def overwriters(draft: Draft) -> tuple[object, object]:
