@@ -300,16 +300,20 @@ def _system(seen: Look) -> Iterator[str]:
 
 def _processes(processes: Sequence[ProcessLook]) -> Iterator[str]:
     """Say who was busy, in columns that some table had."""
-    cells = {
-        "CPU %": [_cell(one.cpu_pct) for one in processes],
-        "wait %": [_cell(one.wait_pct) for one in processes],
-        "read MB/s": [_cell(_scaled(one.read_bytes_per_s, 1e6)) for one in processes],
-        "written MB/s": [_cell(_scaled(one.write_bytes_per_s, 1e6)) for one in processes],
-        "majflt/s": [_cell(one.majflt_per_s) for one in processes],
-        "in D": [_cell(one.asleep) for one in processes],
-        "RSS MB": [_cell(_scaled(one.rss_bytes, 1e6)) for one in processes],
+    values = {
+        "CPU %": [one.cpu_pct for one in processes],
+        "wait %": [one.wait_pct for one in processes],
+        "read MB/s": [_scaled(one.read_bytes_per_s, 1e6) for one in processes],
+        "written MB/s": [_scaled(one.write_bytes_per_s, 1e6) for one in processes],
+        "majflt/s": [one.majflt_per_s for one in processes],
+        "in D": [one.asleep for one in processes],
+        "RSS MB": [_scaled(one.rss_bytes, 1e6) for one in processes],
     }
-    told = {title: column for title, column in cells.items() if any(column)}
+    told = {
+        title: [_cell(one) for one in column]
+        for title, column in values.items()
+        if any(one is not None for one in column)
+    }
     if not told:
         return
     columns = (Column(""), *(Column(title, is_number=True) for title in told))

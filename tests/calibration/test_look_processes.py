@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from calibration.look.processes import likeliest_writer, look_at_processes, sleepers
+from calibration.look import report
+from calibration.look.processes import (
+    ProcessLook,
+    likeliest_writer,
+    look_at_processes,
+    sleepers,
+)
 from calibration.readers import read_text
 from calibration.samples import Recording
 from sim.cli.look import command
@@ -91,3 +97,10 @@ def test_pidstat_alone_says_what_to_record_beside_it(tmp_path: Path) -> None:
     place.write_text(PIDSTAT)
     result = CliRunner().invoke(command, [str(place)])
     assert "record `iostat -xz 5` beside pidstat" in str(result.exception)
+
+
+def test_a_column_that_no_table_had_is_not_printed() -> None:
+    heading, row = report._processes([ProcessLook(name="postgres", asleep=0.2)])
+    assert heading.split() == ["in", "D"]
+    assert row.split() == ["postgres", "0.20"]
+    assert list(report._processes([ProcessLook(name="postgres")])) == []
