@@ -32,6 +32,7 @@ RATES: Final[Mapping[str, float]] = {"mail": 15.0, "log": 30.0, "reads": 150.0}
 PROGRAMS: Final = 4
 TIMES: Final[Mapping[str, float]] = {"today": 1, "doubled": 2, "halved": 0.5}
 SETTLE_S: Final = 10
+AFTER_S: Final = 10  # for what a recording takes beside its length
 TOOLS: Final[Mapping[str, Sequence[str]]] = {
     "iostat": ("iostat", "-xz", "1"),
     "vmstat": ("vmstat", "1"),
@@ -57,6 +58,13 @@ def parse_options() -> argparse.Namespace:
     )
     parser.add_argument("--today", metavar="S", type=int, default=120, help="first recording")
     parser.add_argument("--later", metavar="S", type=int, default=120, help="the two others")
+    parser.add_argument(
+        "--settle",
+        metavar="S",
+        type=int,
+        default=SETTLE_S,
+        help="how long a load runs before it is recorded: a database's checkpoint, and more",
+    )
     parser.add_argument("--device", metavar="NAME", help="count only this device, and the load")
     options = parser.parse_args()
     if unknown := sorted(set(options.loads) - set(KINDS)):
@@ -78,7 +86,7 @@ def commands_of(options: argparse.Namespace) -> dict[str, str]:
     return kept | own
 
 
-def record(command: str, place: Path, what: str, seconds: int) -> None:
+def record(command: str, place: Path, what: str, seconds: int, settle_s: int) -> None:
     """Record the host while so many programs of a load run, as a folder and as texts."""
     target = place / what
     if target.exists():
@@ -88,9 +96,9 @@ def record(command: str, place: Path, what: str, seconds: int) -> None:
     if subprocess.run(["bash", "-c", prepare], stdout=sys.stderr).returncode:
         sys.exit(f"{place.name}: the load fails: {prepare}")
     print(f"{place.name}: {what}, {programs} programs, {seconds} s", file=sys.stderr, flush=True)
-    filled = shell_line(command, place, programs, seconds + 2 * SETTLE_S)
+    filled = shell_line(command, place, programs, seconds + settle_s + AFTER_S)
     with subprocess.Popen(["bash", "-c", filled], stdout=sys.stderr) as load:
-        time.sleep(SETTLE_S)
+        time.sleep(settle_s)
         if load.poll() is not None:
             sys.exit(f"{place.name}: the load ended before it was recorded: {filled}")
         unfinished = target.with_suffix(".part")
@@ -185,7 +193,7 @@ def main() -> None:
         places[-1].mkdir(parents=True, exist_ok=True)
         for what in TIMES:
             seconds = options.today if what == "today" else options.later
-            record(command, places[-1], what, seconds)
+            record(command, places[-1], what, seconds, options.settle)
     for source in sources_of(places[0], "today"):
         count(places, source, options.device)
 

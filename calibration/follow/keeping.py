@@ -26,13 +26,14 @@ from calibration.readers import read_text
 from calibration.twin.anchored import ask, recorded_figures
 from calibration.twin.answers import (
     CPU_BUSY,
+    UNITS,
     metrics_json,
     sentence,
     server_figures,
     tasks_counted,
     waited_for,
 )
-from calibration.twin.columns import columns_of_run, figures_of
+from calibration.twin.columns import columns_of_run
 from calibration.twin.commits import CacheSign, beside, commit_s, write_alone_ms
 from calibration.twin.demands import LOG_IDLE, READ, SYNC, Load, NothingToTwin
 from calibration.twin.draft import ASKED_INTERVAL, BOUNDS, Draft, process_name
@@ -60,7 +61,7 @@ RATE_MIN: Final = 0.2  # requests a second, as a class must have (calibration/tw
 SIMULATED_S: Final = 60  # of all runs of a minute's twin together
 RUNS_MAX: Final = 5
 REQUESTS_MAX: Final = 20_000  # of all runs, warm-up and all: a few seconds of CPU time
-FLUSH_TIME: Final = " f_await_ms"  # behind a device's name
+FOLLOWED: Final = (*UNITS, "f_await_ms")  # of a disk
 WRITE_COLUMNS: Final = ("w_per_s", "w_await_ms", "f_per_s", "f_await_ms")
 BESIDE_FLUSHES_MIN: Final = 0.05  # of a write's time; less is an error of either column
 MEMBERS: Final = 10  # of the ensemble, asked a question
@@ -392,11 +393,7 @@ class Kept:
 
 def followed_figures(seen: Observation) -> Figures:
     """Return the figures of a run that an answer has, and how long flushes take."""
-    found = dict(server_figures(seen))
-    for name, value in figures_of(seen.result).items():
-        if name.endswith(FLUSH_TIME):
-            found[f"disk.{name.removesuffix(FLUSH_TIME)}.{FLUSH_TIME.strip()}"] = value
-    return found
+    return server_figures(seen, FOLLOWED)
 
 
 def first(minute: Minute, folder: Path, rest: Progress | None = None) -> Kept:

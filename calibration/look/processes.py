@@ -71,11 +71,7 @@ def sleepers(recordings: Sequence[Recording]) -> dict[str, float]:
     """Return how many tasks of each command slept uninterruptibly, on average of the samples."""
     samples = [one for recording in recordings for one in recording.samples]
     censuses = sum(one.column in CENSUSES for one in samples)
-    counts: dict[str, float] = {}
-    for one in samples:
-        if one.column == ASLEEP:
-            counts[one.name] = counts.get(one.name, 0.0) + one.value
-    return {name: count / censuses for name, count in counts.items()} if censuses else {}
+    return {name: count / censuses for name, count in _sightings(samples).items() if censuses}
 
 
 def likeliest_writer(recordings: Sequence[Recording]) -> tuple[str, str] | None:
@@ -85,11 +81,8 @@ def likeliest_writer(recordings: Sequence[Recording]) -> tuple[str, str] | None:
     By hand: of somebody with half of the tasks four sightings of four have the chance 1 / 16.
     """
     samples = [one for recording in recordings for one in recording.samples if not one.since_boot]
-    seen: dict[str, float] = {}
+    seen = {k: n for k, n in _sightings(samples).items() if not k.startswith(KERNELS)}
     written: dict[str, float] = {}
-    for one in samples:
-        if one.column == ASLEEP and not one.name.startswith(KERNELS):
-            seen[one.name] = seen.get(one.name, 0.0) + one.value
     for process, per_s in _means(samples, "process_write_bytes_per_s", of_all=True).items():
         name = process.rpartition("[")[0].partition(":")[0]  # of "postgres: walwriter[50]"
         if not name.startswith(KERNEL_THREADS):
@@ -103,6 +96,15 @@ def likeliest_writer(recordings: Sequence[Recording]) -> tuple[str, str] | None:
     if written and written[most] > sum(written.values()) / 2:
         return most, f"{most} wrote most"
     return None
+
+
+def _sightings(samples: Sequence[Sample]) -> dict[str, float]:
+    """Return how often each command's tasks were seen asleep, all samples together."""
+    counts: dict[str, float] = {}
+    for one in samples:
+        if one.column == ASLEEP:
+            counts[one.name] = counts.get(one.name, 0.0) + one.value
+    return counts
 
 
 def _means(samples: Sequence[Sample], column: str, *, of_all: bool) -> dict[str, float]:

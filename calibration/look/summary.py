@@ -33,7 +33,7 @@ from calibration.look.intervals import (
     without_ends,
 )
 from calibration.look.outliers import outliers
-from calibration.look.processes import ProcessLook, look_at_processes
+from calibration.look.processes import ProcessLook, likeliest_writer, look_at_processes
 from calibration.look.stacking import Stack, stacks_of
 from calibration.look.tasks import Active, active_of, running_at_samples
 from calibration.readers import UnreadableRecording
@@ -96,6 +96,7 @@ class Look:
     laws: tuple[str, ...]  # that could be checked
     findings: tuple[Finding, ...]
     processes: tuple[ProcessLook, ...]  # the busiest
+    writer: tuple[str, str] | None  # the command that most of the waiting is of, and what says so
     outliers: Mapping[int, str]  # number among those used -> what a device did in it
 
 
@@ -149,6 +150,7 @@ def look(
             *_load_findings(system),
         ),
         processes=tuple(look_at_processes(source.recordings)),
+        writer=likeliest_writer(source.recordings),
         outliers=unlike,
     )
 

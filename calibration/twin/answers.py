@@ -25,7 +25,7 @@ takes 8.5 to 10.6 ms at twice the load, 7.0 to 8.5 at half of it.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -114,14 +114,17 @@ def waited_for(figures: Figures, asleep: str = ASLEEP) -> float:
     return min(1.0, figures.get(asleep, 0.0) / queue) if queue else 1.0
 
 
-def server_figures(seen: Observation) -> Figures:
-    """Return the figures of a run from the end of its warm-up: disks, CPUs, load average."""
+def server_figures(seen: Observation, columns: Container[str] = UNITS) -> Figures:
+    """Return the figures of a run from the end of its warm-up: disks, CPUs, load average.
+
+    `columns` are those of iostat that are told of a disk.
+    """
     found = {}
     for name, value in figures_of(seen.result).items():
         device, column = name.rsplit(" ", 1)
         if device == "cpu":
             found[f"cpu.{column}"] = value
-        elif column in UNITS:
+        elif column in columns:
             found[f"disk.{device}.{column}"] = value
     found[CPU_BUSY] = found["cpu.user_pct"] + found["cpu.nice_pct"] + found["cpu.system_pct"]
     tasks = tasks_of_run(seen)

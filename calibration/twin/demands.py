@@ -81,7 +81,6 @@ from calibration.look.bottleneck import FULL
 from calibration.look.devices import DeviceLook, lowest, queues_of
 from calibration.look.intervals import Interval, await_of, queue_of, rate_of
 from calibration.look.laws import requests_in_system
-from calibration.look.processes import likeliest_writer
 from calibration.twin.commits import (
     COMMIT,
     DATA_MIN,
@@ -721,12 +720,11 @@ def _one_log(device: DeviceLook, seen: Look) -> str:
     "": no such server is known, or most of what is in flight is at other devices: its tasks may
     sleep for these.
     """
-    found = likeliest_writer(seen.source.recordings)
-    if found is None or found[0] not in ONE_LOG:
+    if seen.writer is None or seen.writer[0] not in ONE_LOG:
         return ""
     if 2 * queue_of(device.row) <= sum(queues_of(seen.devices).values()):
         return ""
-    server, told = found
+    server, told = seen.writer
     return f"{told}, which is taken for one log that all clients share ({ONE_LOG[server]})"
 
 

@@ -68,9 +68,8 @@ def _number(path: Path, program: int) -> int:
 def test_a_load_that_ends_at_once_is_told(
     command: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own_server, "SETTLE_S", 0.5)
     place = tmp_path / "gone"
     place.mkdir()
     with pytest.raises(SystemExit, match=told):
-        own_server.record(command, place, "today", 10)
+        own_server.record(command, place, "today", 10, 1)
     assert os.listdir(place) == []

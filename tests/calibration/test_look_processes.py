@@ -16,6 +16,7 @@ from calibration.readers import read_text
 from calibration.samples import Recording
 from sim.cli.look import command
 from tests.calibration.more_texts import IOTOP, PIDSTAT, PIDSTAT_D
+from tests.calibration.texts import samples_of_tasks, task
 
 
 def test_a_process_without_a_row_did_nothing_in_that_report() -> None:
@@ -32,23 +33,15 @@ def test_the_busiest_come_first() -> None:
     assert len(names) == 4
 
 
-def sampled(*seconds: str) -> Recording:
+def asleep_in(*seconds: str) -> Recording:
     """Return a recording with the tasks that sleep uninterruptibly, at one sample a second."""
-    text = "=== start 2024-03-01T10:00:00.000+0000 interval_s=1\n"
-    for second, tasks in enumerate(seconds):
-        text += f"=== 2024-03-01T10:00:0{second}.000+0000\n==> /proc/PID/task/TID/stat <==\n"
-        text += f"{tasks}=== end\n"
-    return read_text(text, "proc.txt")
-
-
-def task(name: str, state: str = "D", flags: int = 0) -> str:
-    return f"77 ({name}) {state} 1 77 77 0 -1 {flags} 0\n"
+    return read_text(samples_of_tasks(*seconds), "proc.txt")
 
 
 def test_of_a_recorder_s_samples_each_command_is_told_with_how_many_slept() -> None:
     """By hand: two of four samples have one postgres, one has two: 4 / 4 on average."""
     of_kernel = 0x00200000 | 0x40
-    one = sampled(
+    one = asleep_in(
         task("postgres") + task("jbd2/sda1-8", flags=of_kernel),
         task("postgres") * 2 + task("kworker/u4:1-flush-8:0", flags=of_kernel),
         task("a) b") + task("postgres", "R"),
@@ -73,7 +66,7 @@ def test_of_a_recorder_s_samples_each_command_is_told_with_how_many_slept() -> N
     ],
 )
 def test_whose_most_tasks_are_that_are_seen_asleep(seconds: list[str], most: str | None) -> None:
-    found = likeliest_writer([sampled(*seconds)])
+    found = likeliest_writer([asleep_in(*seconds)])
     assert found == (most and (most, f"most tasks seen in D are {most}'s"))
 
 
@@ -84,7 +77,7 @@ def test_else_it_is_told_by_who_wrote_most_whatever_its_processes_are_called() -
     journal = PIDSTAT_D.replace("a b c", "jbd2/sda1-8")
     assert likeliest_writer([read_text(journal, "x")]) is None
     assert likeliest_writer([]) is None
-    asleep = [read_text(PIDSTAT_D, "x"), sampled(*[task("postgres")] * 5)]
+    asleep = [read_text(PIDSTAT_D, "x"), asleep_in(*[task("postgres")] * 5)]
     assert likeliest_writer(asleep) == ("postgres", "most tasks seen in D are postgres's")
 
 

@@ -25,6 +25,7 @@ from calibration.twin.what_ifs import every_name, what_ifs_of
 from sim.machine import simulate
 from sim.scenario.load import load_text
 from sim.units import parse_quantity
+from tests.calibration.texts import iostat_row, samples_of_tasks, task
 
 HEAD = "Linux {kernel} (web1) \t03/01/24 \t_x86_64_\t(4 CPU)\n\n"
 CPU = """avg-cpu:  %user   %nice %system %iowait  %steal   %idle
@@ -435,17 +436,8 @@ def test_a_file_system_that_is_modelled_is_taken_and_the_others_are_asked(kind: 
     assert ("data_writeback" in names) == (kind != "xfs")
 
 
-def sync_row(*, w: float, flushes: float, w_await: float, f_await: float, util: float) -> str:
-    """Return a row of a device that is flushed."""
-    return (
-        f"sda 0.00 0.00 0.00 0.00 0.00 0.00 {w:.2f} {w * 15:.2f} 0.00 0.00 {w_await:.2f} 15.00"
-        f" 0.00 0.00 0.00 0.00 0.00 0.00 {flushes:.2f} {f_await:.2f} {w * w_await / 1000:.2f}"
-        f" {util:.2f}\n"
-    )
-
-
 def test_a_disk_whose_flushes_take_long_has_a_cache() -> None:
-    row = sync_row(w=60, flushes=30, w_await=4, f_await=9, util=60)
+    row = iostat_row("sda", w=60, w_await=4, f=30, f_await=9, util=60, kib=15)
     draft = draft_of(text(row, heading=NEW, kernel="5.15.0"))
     assert draft.sheet.sections["machine", "disk", "sda"]["write_cache"].value is True
     columns = recorded_columns(seen_of(text(row, heading=NEW)), draft.loads, draft.server)
@@ -453,7 +445,7 @@ def test_a_disk_whose_flushes_take_long_has_a_cache() -> None:
 
 
 def test_a_disk_whose_flushes_take_nothing_has_none_and_is_not_held_to_its_flushes() -> None:
-    row = sync_row(w=60, flushes=30, w_await=9, f_await=0.1, util=60)
+    row = iostat_row("sda", w=60, w_await=9, f=30, f_await=0.1, util=60, kib=15)
     draft = draft_of(text(row, heading=NEW, kernel="5.15.0"))
     assert draft.sheet.sections["machine", "disk", "sda"]["write_cache"].value is False
     assert "a flush takes 0.1 ms, a write 9 ms" in draft.server.left_out["sda f_per_s"]
@@ -467,14 +459,16 @@ def test_writers_that_share_commits_are_counted_by_what_commits_do_not_write(
     commits: float, writers: int
 ) -> None:
     writes = (writers + 2) * commits
-    row = sync_row(w=writes, flushes=2 * commits, w_await=500 / commits, f_await=900, util=99)
+    row = iostat_row(
+        "sda", w=writes, w_await=500 / commits, f=2 * commits, f_await=900, util=99, kib=15
+    )
     found = one_class(text(row, heading=NEW, kernel="5.15.0"))
     assert found.rate_per_s == pytest.approx(writers * commits, rel=0.02)
     assert (found.customers or 0) >= writers
 
 
 def test_one_flush_for_three_writes_and_no_queue_is_a_single_fsync() -> None:
-    row = sync_row(w=103, flushes=34.5, w_await=0.4, f_await=1, util=10)
+    row = iostat_row("sda", w=103, w_await=0.4, f=34.5, f_await=1, util=10, kib=15)
     draft = draft_of(text(row, heading=NEW, kernel="6.18.0"))
     [only] = draft.loads[0].classes
     assert (only.rate_per_s, only.promise) == (pytest.approx(34.5), SINGLE_FLUSH)
@@ -611,7 +605,7 @@ def test_only_writes_into_the_page_cache_run_through_the_whole_warm_up() -> None
 def test_an_arm_behind_a_virtual_disk_turns_if_syncs_may_go_on_where_the_last_one_ended(
     device: str, flushes: float, w_await: float, *, turns: bool
 ) -> None:
-    row = sync_row(w=40, flushes=flushes, w_await=w_await, f_await=0.5, util=24)
+    row = iostat_row("sda", w=40, w_await=w_await, f=flushes, f_await=0.5, util=24, kib=15)
     draft = draft_of(text(row.replace("sda", device), heading=NEW, kernel="5.15.0"))
     priors = {one.path: (one.low, one.high) for one in draft.priors}
     found = priors.get(f"machine.disk.{device}.turn")
@@ -620,7 +614,7 @@ def test_an_arm_behind_a_virtual_disk_turns_if_syncs_may_go_on_where_the_last_on
 
 def log_text(util: float = 16, w_await: float = 4) -> str:
     """Return iostat's text of a log on ext4: 24 fdatasyncs a second, and a commit every 5 s."""
-    row = sync_row(w=48, flushes=24, w_await=w_await, f_await=0.3, util=util)
+    row = iostat_row("sda", w=48, w_await=w_await, f=24, f_await=0.3, util=util, kib=15)
     merging = row.replace("720.00 0.00", "192.00 0.20").replace(" 15.00 ", " 4.00 ")
     return text(merging.replace("sda", "vda"), heading=NEW, kernel="5.15.0")
 
@@ -632,13 +626,7 @@ def overwritten() -> Draft:
 
 def with_writer(recorded: str, command: str, flags: int = 0, seen: int = 4) -> Draft:
     """Return a draft if a recorder saw that command asleep at so many of eight samples."""
-    samples = "".join(
-        f"=== 2024-03-01T10:00:0{second}.000+0000\n==> /proc/PID/task/TID/stat <==\n"
-        + f"77 ({command}) D 1 77 77 0 -1 {flags} 0\n" * (second < seen)
-        + "=== end\n"
-        for second in range(8)
-    )
-    samples = f"=== start 2024-03-01T10:00:00.000+0000 interval_s=1\n{samples}"
+    samples = samples_of_tasks(*[task(command, flags=flags)] * seen, *[""] * (8 - seen))
     recordings = (read_text(recorded, "iostat.txt"), read_text(samples, "proc.txt"))
     return draw_draft(look(Source(name="web1", recordings=recordings)), 1)
 
@@ -676,19 +664,10 @@ def test_a_database_server_has_one_log_for_all_its_clients() -> None:
 
 def test_who_sleeps_for_another_disk_is_not_taken_for_a_log_s_writer() -> None:
     """By hand: the log has 0.19 requests in flight, the other disk's reads 0.45."""
-    reads = old_as_new("vdb", r=90, r_await=5, util=45)
+    reads = iostat_row("vdb", r=90, r_await=5, util=45)
     assert with_writer(log_text(), "postgres").left_open.logs == []
     both = log_text().replace("vda ", f"{reads}vda ")
     assert with_writer(both, "postgres").left_open.logs == ["vda-fsyncs"]
-
-
-def old_as_new(name: str, *, r: float, r_await: float, util: float) -> str:
-    """Return a row of sysstat 12 of reads alone."""
-    return (
-        f"{name} {r:.2f} {8 * r:.2f} 0.00 0.00 {r_await:.2f} 8.00"
-        + " 0.00" * 14
-        + f" {r * r_await / 1000:.2f} {util:.2f}\n"
-    )
 
 
 def test_a_full_disk_with_one_log_has_no_file_for_each_of_those_who_wait() -> None:

@@ -64,6 +64,7 @@ from tests.calibration.test_twin_draft import (
     seen_of,
     text,
 )
+from tests.calibration.texts import iostat_row
 from tests.user.logs import SERVER, one_by_one, run_logs
 
 KIB = 1024
@@ -908,12 +909,7 @@ def cached_row(
     r: float, r_ms: float, w: float, w_ms: float, f: float, f_ms: float, util: float
 ) -> str:
     """Return a row of sysstat 12 of an arm: reads, writes and flushes a second, what each takes."""
-    queue = (r * r_ms + w * w_ms) / 1000
-    return (
-        f"vdb {r:.2f} {8 * r:.2f} 0.00 0.00 {r_ms:.2f} 8.00 {w:.2f} {8 * w:.2f} 0.00 0.00"
-        f" {w_ms:.2f} 8.00 0.00 0.00 0.00 0.00 0.00 0.00 {f:.2f} {f_ms:.2f}"
-        f" {queue:.2f} {util:.2f}\n"
-    )
+    return iostat_row("vdb", r=r, r_await=r_ms, w=w, w_await=w_ms, f=f, f_await=f_ms, util=util)
 
 
 @pytest.mark.parametrize(

@@ -284,3 +284,38 @@ def row(recording, report=0, name=None, *, since_boot=False):
         and sample.since_boot == since_boot
         and (name is None or sample.name == name)
     }
+
+
+def iostat_row(
+    name: str,
+    *,
+    r: float = 0,
+    r_await: float = 0,
+    w: float = 0,
+    w_await: float = 0,
+    f: float = 0,
+    f_await: float = 0,
+    util: float,
+    kib: float = 8,
+) -> str:
+    """Return a device's row of sysstat 12: reads, writes and flushes a second, what each takes."""
+    queue = (r * r_await + w * w_await) / 1000
+    return (
+        f"{name} {r:.2f} {kib * r:.2f} 0.00 0.00 {r_await:.2f} {kib:.2f}"
+        f" {w:.2f} {kib * w:.2f} 0.00 0.00 {w_await:.2f} {kib:.2f} 0.00 0.00 0.00 0.00 0.00 0.00"
+        f" {f:.2f} {f_await:.2f} {queue:.2f} {util:.2f}\n"
+    )
+
+
+def task(name: str, state: str = "D", flags: int = 0) -> str:
+    """Return the line of a task in a recorder's sample."""
+    return f"77 ({name}) {state} 1 77 77 0 -1 {flags} 0\n"
+
+
+def samples_of_tasks(*seconds: str) -> str:
+    """Return a recorder's samples, one a second, each with the lines of its tasks."""
+    text = "=== start 2024-03-01T10:00:00.000+0000 interval_s=1\n"
+    for second, tasks in enumerate(seconds):
+        text += f"=== 2024-03-01T10:00:0{second}.000+0000\n==> /proc/PID/task/TID/stat <==\n"
+        text += f"{tasks}=== end\n"
+    return text
