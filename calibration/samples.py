@@ -59,6 +59,12 @@ _MEMORY: Final = {
     "vmalloc": "vmalloc area in use",
 }
 
+_HELD_UP: Final = {  # Documentation/accounting/psi.rst
+    "cpu": "waited for a CPU",
+    "io": "waited for I/O",
+    "memory": "waited for memory: reclaim, or a page that had been reclaimed",
+}
+
 COLUMNS: Final[Mapping[str, Column]] = {
     **_columns(
         "device",
@@ -182,6 +188,11 @@ COLUMNS: Final[Mapping[str, Column]] = {
             "vmeff_pct": "pages reclaimed of those scanned, %",
             "dirty_pages": "dirty pages of files",
             "writeback_pages": "pages on their way to a device",
+        }
+        | {
+            f"pressure_{name}_{line}_pct": f"share of time in which {who} {waited}, %"
+            for name, waited in _HELD_UP.items()
+            for line, who in (("some", "a task"), ("full", "all that were not idle"))
         }
         | {f"mem_{name}_bytes": f"memory: {meaning}, bytes" for name, meaning in _MEMORY.items()}
         | {

@@ -143,8 +143,10 @@ def _memory(seen: Look) -> Iterator[str]:
     parts += _sleepers(seen.processes)
     if swap:
         parts.append(f"swap in use is {format_quantity(round(swap), 'bytes')}")
-    if parts:
-        yield f"{'; '.join(parts)}."
+    told = [f"{'; '.join(parts)}."] if parts else []
+    told += [system.pressure] if system.pressure else []
+    if told:
+        yield " ".join(told)
 
 
 def _behind(load: float, told: Active | None) -> Iterator[str]:

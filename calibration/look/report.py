@@ -296,6 +296,8 @@ def _system(seen: Look) -> Iterator[str]:
         yield from _paragraph(
             f"Load average {system.load:.2f} ({system.load_source}){_tasks(seen)}."
         )
+    if system.pressure:
+        yield from _paragraph(system.pressure)
 
 
 def _processes(processes: Sequence[ProcessLook]) -> Iterator[str]:

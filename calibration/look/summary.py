@@ -8,7 +8,7 @@ Left out: drawing it (report.py).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from calibration.dataset import Source
@@ -44,6 +44,8 @@ from sim.study.recorded import load_figures
 
 BEFORE = "before"  # the set of figures of the state that was recorded
 STACK_TOLERANCE = 0.1
+PRESSURE = {"io": "I/O", "cpu": "a CPU", "memory": "memory"}  # what a task waits for
+PRESSURE_SHOWN_PCT = 1.0
 LOAD_FACTOR = 2.0  # a mean of samples against an average over a minute: less says nothing
 
 
@@ -69,7 +71,20 @@ class System:
     running: float | None
     blocked: float | None
     uninterruptible: float | None
+    pressure_pct: Mapping[str, float] = field(default_factory=dict)  # "io_some" -> % of the time
     tasks: Active | None = None  # that the load average counts, or those of them in I/O
+
+    @property
+    def pressure(self) -> str:
+        """Say for how much of the time tasks waited; "" if hardly any did, or nothing tells."""
+        told = []
+        for name, words in PRESSURE.items():
+            some = self.pressure_pct.get(f"{name}_some", 0.0)
+            full = self.pressure_pct.get(f"{name}_full", 0.0)
+            if some >= PRESSURE_SHOWN_PCT:
+                all_wait = f" ({full:.2g} %: all that are not idle)" if full else ""
+                told.append(f"for {words} for {some:.2g} % of the time{all_wait}")
+        return f"Pressure: some task waits {', '.join(told)}." if told else ""
 
     @property
     def active(self) -> float | None:
@@ -238,6 +253,7 @@ def _system(source: Source, cpu: CpuLook, devices: Sequence[DeviceLook]) -> Syst
         running=fmean(running) if running else None,
         blocked=_mean(source.recordings, "procs_blocked"),
         uninterruptible=_uninterruptible(source.recordings),
+        pressure_pct=_pressures(source.recordings),
         tasks=active_of(source.recordings, busy_cpus, cpu.cpus, disks),
     )
 
@@ -352,6 +368,13 @@ def _figure(source: Source, name: str) -> float | None:
 def _mean(recordings: Sequence[Recording], column: str) -> float | None:
     values = [sample.value for one in recordings for sample in one.select(column)]
     return fmean(values) if values else None
+
+
+def _pressures(recordings: Sequence[Recording]) -> dict[str, float]:
+    """Return the share of the time for which tasks waited for each resource, as far as is told."""
+    names = [f"{name}_{line}" for name in PRESSURE for line in ("some", "full")]
+    found = {name: _mean(recordings, f"pressure_{name}_pct") for name in names}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _uninterruptible(recordings: Sequence[Recording]) -> float | None:

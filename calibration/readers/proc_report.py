@@ -6,6 +6,7 @@ Invariants: a column's conversion stands here once; parse errors (ProcFormatErro
 Left out: everything of /proc/meminfo and /proc/vmstat that the tables do not name.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -88,6 +89,8 @@ DISK_TOTALS: Final = {
     "io_ticks_ms_total": ("io_ticks_ms", 1),
     "time_in_queue_ms_total": ("time_in_queue_ms", 1),
 }
+# kernel/sched/psi.c: psi_show
+_PRESSURE: Final = re.compile(r"^(some|full) avg10=.* total=(\d{1,20})$", re.MULTILINE | re.ASCII)
 # Kernel's name of a state of the CPU -> ours, where they differ.
 _STATES: Final = {"softirq": "soft", "guest_nice": "gnice"}
 
@@ -140,6 +143,11 @@ def memory(meminfo: str) -> dict[str, float]:
     if "SwapTotal" in kb and "SwapFree" in kb:
         values["swap_used_bytes"] = (kb["SwapTotal"] - kb["SwapFree"]) * 1024
     return dict(values)
+
+
+def held_up_us(pressure: str) -> dict[str, int]:
+    """Return for how long some and all tasks waited for a resource (/proc/pressure), us."""
+    return {line: int(total) for line, total in _PRESSURE.findall(pressure)}
 
 
 def stat_counters(stat: str) -> dict[str, float]:

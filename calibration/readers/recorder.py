@@ -5,8 +5,7 @@ Linux counterpart: sysstat iostat.c, whose arithmetic sim.tools.iostat has.
 Invariants: rates come from two whole samples between which the recorder was not stopped; the first
 sample after a start gives the figures since boot, as iostat's first report does; a text that is not
 in the kernel's format is reported with its line and gives nothing.
-Left out: partitions (their disk has the load); devices that never did anything; pressure stalls,
-which are recorded and not yet read.
+Left out: partitions (their disk has the load); devices that never did anything.
 """
 
 import math
@@ -21,6 +20,7 @@ from calibration.readers.proc_report import (
     cpu_shares,
     cpu_ticks,
     device_columns,
+    held_up_us,
     loads,
     memory,
     stat_counters,
@@ -35,6 +35,7 @@ from sim.tools.snapshot import Snapshot
 
 FLAGS_FIELD: Final = 9  # of /proc/PID/stat, fs/proc/array.c
 PF_KTHREAD: Final = 0x00200000  # include/linux/sched.h, 2.6.27 and later
+PRESSURES: Final = ("cpu", "io", "memory")  # of those in /proc/pressure
 WORKERS: Final = ("kworker", "iou-wrk")
 
 
@@ -180,6 +181,15 @@ def _system(before: TextSample | None, sample: TextSample) -> dict[str, float]:
                 f"{stem}_per_s": (now[stem] - earlier[stem]) / since_s
                 for stem in now
                 if stem in earlier
+            }
+    for name in PRESSURES:
+        file = f"/proc/pressure/{name}"
+        if file in sample.texts and file in before.texts and since_s > 0:
+            until = held_up_us(before.texts[file])
+            values |= {
+                f"pressure_{name}_{line}_pct": min(100.0, (us - until[line]) / since_s / 1e4)
+                for line, us in held_up_us(sample.texts[file]).items()
+                if line in until
             }
     return values
 

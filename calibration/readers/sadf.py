@@ -36,6 +36,12 @@ class Activity(NamedTuple):
     name: str = ""
 
 
+def _pressure(name: str) -> Family:
+    """Return the table of a resource's pressure; its columns have the same names for each."""
+    cells = {f"{line}_avg": Cell(f"pressure_{name}_{line}_pct") for line in ("some", "full")}
+    return Family("system", named=False, cells=cells)
+
+
 ACTIVITIES: Final[Mapping[str, Activity]] = {
     "cpu-load": Activity(FAMILIES["CPU"], "cpu"),
     "cpu-load-all": Activity(FAMILIES["CPU"], "cpu"),  # 10.0 to 10.2, of -u ALL
@@ -48,8 +54,12 @@ ACTIVITIES: Final[Mapping[str, Activity]] = {
     "memory": Activity(SYSTEM),
     "queue": Activity(SYSTEM),
     "cpu-frequency": Activity(FAMILIES["CPU"], "number"),
+    **{
+        f"psi-{short}": Activity(_pressure(name))
+        for short, name in (("cpu", "cpu"), ("io", "io"), ("mem", "memory"))
+    },
 }
-GROUPS: Final = ("network", "power-management")  # of activities
+GROUPS: Final = ("network", "power-management", "psi")  # of activities
 ALIASES: Final[Mapping[str, str]] = {"inactive": "kbinact", "frequency": "MHz"}
 
 

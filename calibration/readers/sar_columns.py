@@ -5,8 +5,8 @@ Linux counterpart: sysstat sar.c (4 to 8.0), activity.c and pr_stats.c (8.1.1 on
 table is that of `sar -u ALL` in another order.
 Invariants: a column is found by its title and by the family of its table; bytes, ms, pct: a kB is
 1024 bytes, a sector or block 512.
-Left out: -R -v -y -m (but CPU) -H -I (but the sum) -F -x and -n but DEV, %ufsused, PSI: nothing of
-the twin has them; their tables are known as tables and reported once.
+Left out: -R -v -y -m (but CPU) -H -I (but the sum) -F -x and -n but DEV, %ufsused: nothing of the
+twin has them; their tables are known as tables and reported once.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -149,6 +149,17 @@ _SYSTEM: Final[Cells] = {
     "%swpused": Cell("swap_used_pct"),
     "kbswpcad": Cell("swap_cached_bytes", KIB),
     "%swpcad": Cell("swap_cached_pct"),
+    # -q PSI, 12.3.3 on: of the interval; before it stand the kernel's own averages
+    "%scpu": Cell("pressure_cpu_some_pct"),
+    "%sio": Cell("pressure_io_some_pct"),
+    "%fio": Cell("pressure_io_full_pct"),
+    "%smem": Cell("pressure_memory_some_pct"),
+    "%fmem": Cell("pressure_memory_full_pct"),
+    **dict.fromkeys(
+        f"%{name}-{seconds}"
+        for name in ("scpu", "sio", "fio", "smem", "fmem")
+        for seconds in (10, 60, 300)
+    ),
 }
 SYSTEM: Final = Family("system", named=False, cells=_SYSTEM)
 # The title of the column with the names -> what the table is about.
@@ -173,6 +184,7 @@ SINCE: Final[Mapping[str, tuple[int, ...]]] = {
     "kbavail": (11, 5, 3),
     "areq-sz": (11, 5, 7),
     "dkB/s": (12, 1, 2),
+    "%scpu": (12, 3, 3),
     "dtps": (12, 1, 2),
 }
 UNTIL: Final[Mapping[str, tuple[int, ...]]] = {
