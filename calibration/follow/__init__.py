@@ -35,23 +35,28 @@ commit that a flush is of more of them at another load, or where they are few. O
 writes for all, three transactions for each flush keep it busy for 0.98 of the time: more of them
 would make hardly more flushes, and the rate stays.
 Service times S are not counted: R = S / (1 - U) has the waiting in it, and U follows from S. So
-    d ln R / d ln S = 1 / (1 - U),        S' = S (R / R')^g,      g = (1 - U) / 2
-is half of Newton's step. It is damped, since both R and R' have chance in them: with a gain of 1/2
-a value that does not change is known to g / (2 - g) = 1/3 of the variance of a single minute, and a
-slow change is halved every minute. By hand: U = 50 %, the twin's disk answers in 2.0 ms and the
-server's in 3.0: g = 0.25, S' = 1.11 S, R' = S' / (1 - 0.55) = 1.23 of what it was: 2.46 ms. Half
-of the way is done. A disk that answers writes from its cache is busy with its flushes, each for the
-time S of what it writes (its `write`). So U = F S, and a flush takes R_f = S. Half of the step by
-the mean of both is S' = S (U / U' R_f / R_f')^0.25, so that neither is far off; if the disk has
-reads, they have a part of U. Where a flusher writes as well, a flush has a time of its own
-(`flush`), which f_await tells: S' = S (R_f / R_f')^0.5. A write that flushes is accounted when its
-flush is done. So the time in which a write is answered (`cache_write`, or `write` where `flush` has
-the rest) is told by what X writes a second of R have beside F flushes,
-    R_w = R - F R_f / X,        S' = S (R_w / R_w')^0.5
+    d ln R / d ln S = 1 / (1 - U),        S' = S q^(1 - U),        q = R / R'
+is Newton's step. Both R and R' have chance in them: with x = ln q, and a minute's R known to e, as
+far from 1 as q is, x^2 / (x^2 + 2 e^2) of x is no chance, and is what is corrected by. So most of
+what is far off is done at once, and what is within chance hardly moves: a value that does not
+change carries 0.45 of the variance of x on to the next (the mean of z^6 / (1 + z^2)^2). By hand:
+U = 50 %, the twin's disk answers in 2.0 ms and the server's in 3.0: x = 0.41. Known to 5 %, 0.97 of
+it is no chance: S' = 1.22 S, R' = S' / (1 - 0.61) = 1.56 of what it was: 3.1 ms.
+Of a disk that serves one request at a time U = X S tells S as well, d ln U / d ln S = 1. Both are
+corrected together, S' = S (q U / U')^g with g = (1 - U) / (2 - U), so that neither is far off where
+requests come more together on one side. A flush that waits for nobody has a time of its own:
+S' = S R_f / R_f', for on a fast device the way there is a good part of R_f.
+A disk that answers writes from its cache is busy with its flushes, each for the time S of what it
+writes (its `write`). So U = F S, and a flush takes R_f = S: S' = S (U / U' R_f / R_f')^0.5, so that
+neither is far off; if the disk has reads, they have a part of U. Where a flusher writes as well, a
+flush has a time of its own (`flush`), which f_await tells: S' = S R_f / R_f'. A write that flushes
+is accounted when its flush is done. So the time in which a write is answered (`cache_write`, or
+`write` where `flush` has the rest) is told by what X writes a second of R have beside F flushes,
+    R_w = R - F R_f / X,        S' = S R_w / R_w'
 for many that come together wait for each other. A part of R_w is for flushes under way, so that
 such a step does less.
 By hand: 75 writes of 4.9 ms with 20 flushes of 12 ms have R_w = 1.7 ms. The twin has 70 of 5.9 ms
-and the same flushes, R_w' = 2.5: S' = 0.83 S.
+and the same flushes, R_w' = 2.5: S' = 0.69 S.
 
 Alarm. Every figure is followed by its logarithm: a device's reads, writes and flushes a second, and
 the CPUs' busy time, against the demand that the twin has; response times and %util against what the

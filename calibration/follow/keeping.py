@@ -11,9 +11,9 @@ Left out: a disk with an arm, whose times are its data sheet's: its load alone i
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from calibration.follow.jobs import Minute, NoTwin, Standing, Told
 from calibration.look import Look, look, steady
 from calibration.look.summary import NothingToLookAt
 from calibration.readers import read_text
-from calibration.twin.anchored import ask, recorded_figures
+from calibration.twin.anchored import ask, recorded_figures, sampling_of
 from calibration.twin.answers import (
     CPU_BUSY,
     UNITS,
@@ -55,8 +55,7 @@ STEP_MAX: Final = 8.0  # of a value, at once
 REST_STEP_MAX: Final = 3.0  # of writes that are a difference of others
 SERVICE_STEP_MAX: Final = 2.0
 SHARED_MAX: Final = 3.0  # transactions for each sync of a log, which then is 0.98 of the time busy
-DAMPING: Final = 0.5  # of Newton's step
-GAIN_MIN: Final = 0.05
+GAIN_MIN: Final = 0.1
 RATE_MIN: Final = 0.2  # requests a second, as a class must have (calibration/twin/demands.py)
 SIMULATED_S: Final = 60  # of all runs of a minute's twin together
 RUNS_MAX: Final = 5
@@ -89,6 +88,11 @@ DIMENSIONS: Final[Mapping[str, str]] = {
 _UNITS: Final = {"rate_per_s": "/s", "bytes_per_s": "B/s", "time_ns": "ns"}
 
 
+def _exactly(_name: str) -> float:
+    """Return the error of a figure that is known exactly."""
+    return 0.0
+
+
 @dataclass(kw_only=True)
 class Kept:
     """A twin's file and ensemble, and the values that differ from them by now."""
@@ -108,7 +112,7 @@ class Kept:
         server = recorded_figures(seen)
         if not self.figures:
             self.figures = self._run()
-        self._correct(server)
+        self._correct(server, partial(sampling_of, seen=seen))
         self.figures = self._run()
         return Standing(
             server=server,
@@ -179,8 +183,11 @@ class Kept:
 
     # -- Corrections
 
-    def _correct(self, server: Figures) -> None:
-        """Correct every value by the ratio of what it drives."""
+    def _correct(self, server: Figures, error: Callable[[str], float] = _exactly) -> None:
+        """Correct every value by the ratio of what it drives.
+
+        `error` tells how surely a figure of the server is known, relative.
+        """
         for load in self.draft.loads:
             asked = self._asked(load, server)
             for one in load.classes:
@@ -188,7 +195,7 @@ class Kept:
                 section = ("process", process_name(load.name, one.kind))
                 self._demand(section, server, asked[one.kind], f"disk.{load.name}.{letter}")
             if self._is_near(load, server):
-                self._service(load, server)
+                self._service(load, server, error)
         self._cpu_times(server)
 
     def _asked(self, load: Load, server: Figures) -> dict[str, float]:
@@ -291,8 +298,8 @@ class Kept:
         else:
             self._multiply((*section, "rate"), rate, STEP_MAX)
 
-    def _service(self, load: Load, server: Figures) -> None:
-        """Correct a device's service times by half of Newton's step.
+    def _service(self, load: Load, server: Figures, error: Callable[[str], float]) -> None:
+        """Correct a device's service times by Newton's step, less its chance.
 
         Of one that serves one request at a time S = U / X tells them as well as what requests take
         in all: the mean of both is corrected by, so that neither is far off where the twin's
@@ -304,26 +311,32 @@ class Kept:
         """
         device = load.device
         name = f"disk.{device.name}"
+
+        def off(column: str) -> float:
+            ratio = _ratio(server, self.figures, f"{name}.{column}")
+            return _likely(ratio, error(f"{name}.{column}"))
+
         util = min(server.get(f"{name}.util_pct", 0.0), 100.0) / 100
-        gain = max(GAIN_MIN, DAMPING * (1 - util))
-        busy = _ratio(server, self.figures, f"{name}.util_pct")
+        gain = max(GAIN_MIN, 1 - util)
         steps = {}
         for key, (letter, power) in SERVICE.items():
-            off = _ratio(server, self.figures, f"{name}.{letter}_await_ms")
+            step = off(f"{letter}_await_ms") ** gain
             if device.serves_singly and load.cache_sign is None:
-                off = math.sqrt(off * busy)
-            steps[key] = off ** (gain * power)
+                step = (off(f"{letter}_await_ms") * off("util_pct")) ** (gain / (1 + gain))
+            steps[key] = step**power
         if load.cache_sign is not None:
             steps |= {"write": 1.0, "write_rate": 1.0}
+        elif not (load.is_closed or load.flushes_wait):
+            steps["flush"] = off("f_await_ms")
         if load.cache_sign is CacheSign.BY_FLUSHES:
-            of_waits = _waits(server, self.figures, name) ** DAMPING
-            of_flush = _ratio(server, self.figures, f"{name}.f_await_ms")
+            of_waits = _likely(_waits(server, self.figures, name), error(f"{name}.w_await_ms"))
+            of_flush = off("f_await_ms")
             if not load.flushes_others:
-                steps |= {"cache_write": of_waits, "write": math.sqrt(busy * of_flush) ** DAMPING}
+                steps |= {"cache_write": of_waits, "write": math.sqrt(off("util_pct") * of_flush)}
             elif load.writes.is_large:
-                steps |= {"write_rate": 1 / of_waits, "flush": of_flush**DAMPING}
+                steps |= {"write_rate": 1 / of_waits, "flush": of_flush}
             else:
-                steps |= {"write": of_waits, "flush": of_flush**DAMPING}
+                steps |= {"write": of_waits, "flush": of_flush}
         for key, step in steps.items():
             self._multiply((*disk_section(device.name), key), step, SERVICE_STEP_MAX)
 
@@ -518,6 +531,12 @@ def _waits(server: Figures, twin: Figures, disk: str) -> float:
     if not all(least) or all(one <= floor for one, floor in zip(found, least, strict=True)):
         return 1.0
     return max(found[0], least[0]) / max(found[1], least[1])
+
+
+def _likely(ratio: float, error: float) -> float:
+    """Return the part of a ratio that is no chance; each side is known to such a relative error."""
+    off = math.log(ratio)
+    return math.exp(off**3 / (off**2 + 2 * error**2)) if off else 1.0
 
 
 def _ratio(server: Figures, twin: Figures, name: str) -> float:

@@ -6,7 +6,8 @@ loadavg.go, meminfo.go, vmstat_linux.go: each metric is a number of /proc, in ba
 Invariants: the arithmetic of rates is ProcReader's; seconds become the ms and ticks that they were;
 of several hosts none is taken: their counters must not be subtracted from each other's; a moment at
 which no counter of a CPU or disk differs from the one before is the same scrape again.
-Left out: node_exporter before 0.17 (times in ms, sectors); file systems, network, sensors, pressure.
+Left out: node_exporter before 0.17 (times in ms, sectors); file systems, network, sensors,
+pressure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

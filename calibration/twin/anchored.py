@@ -6,7 +6,8 @@ Linux counterpart: none.
 Invariants: a figure that was recorded and simulated is the recorded one times the simulated change,
 member by member with the same seeds; of the load average, today's is who else is there and who of
 the twin's own tasks, as many as CPU time and queues tell, and what changes is added; shares stay
-below 100 %; a figure that was not recorded, or that today's run has nothing of, is the run's own.
+below 100 %; a figure that was not recorded, or that today's run has nothing of, is the run's own,
+whose change is trusted no further than that of a recorded one.
 Intervals hold the members, the chance of the recording, how far a change is trusted, which is
 nothing for no change, how much of its CPUs the host may give to others then, and where other files
 lie on an arm's disk.
@@ -156,7 +157,8 @@ def anchored(answers: Answers, seen: Look, seed: int, *, closed: Collection[str]
     known = exactly_known(seen, closed)
     stretch = stretch_of(seen.used)
     explained = _explained(stretch) if known.queues else set()
-    sampling = cache(partial(_sampling, seen=seen, explained=explained))  # the same of all answers
+    # The same of all answers.
+    sampling = cache(partial(sampling_of, seen=seen, explained=explained))
 
     def tied(one: Answer) -> Answer:
         return _tied(one, today, seen, known, stretch, sampling, seed)
@@ -256,9 +258,7 @@ def _tied(
         else:
             normal = _normals(chance)
             longer = beside.times(name)
-            spreads = (0.0, 0.0)
-            if name in recorded:
-                spreads = _spreads(name, answer.question, sampling, seen, known)
+            spreads = _spreads(name, answer.question, sampling, seen, known)
             values, widths[name] = _figure(
                 name, answer, before, recorded, spreads, seen, normal, longer, known
             )
@@ -499,7 +499,7 @@ def _explained(stretch: Stretch | None) -> set[str]:
     }
 
 
-def _sampling(name: str, seen: Look, explained: Collection[str]) -> float:
+def sampling_of(name: str, seen: Look, explained: Collection[str] = ()) -> float:
     """Return how surely a mean was recorded, relative: intervals or parts scatter, or few came.
 
     Parts that differ for a known reason (`explained`) are not taken for chance.

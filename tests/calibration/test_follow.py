@@ -38,6 +38,7 @@ from tests.calibration.followed import changed, series, slower
 from tests.calibration.recorded_twin import HOST
 from tests.calibration.test_twin_draft import NEW, old_row, seen_of, text
 from tests.calibration.test_twin_writes import JOURNALLED, cached_row, checkpointed, row
+from tests.calibration.texts import iostat_row
 
 DOUBLES_S = 150
 NEAR = 0.15
@@ -506,7 +507,7 @@ def test_the_twins_load_has_those_whom_the_servers_load_average_has(
     counted = Active(mean=running + recorded - 0.1, error=0.05, source=LOAD_AVERAGE, readings=12)
     seen = replace(seen, system=replace(seen.system, tasks=counted))
     monkeypatch.setattr(keeping, "look_at", lambda _minute: seen)
-    monkeypatch.setattr(Kept, "_correct", lambda _self, _server: None)
+    monkeypatch.setattr(Kept, "_correct", lambda _self, _server, _error: None)
     monkeypatch.setattr(Kept, "_run", lambda _self: {RUNNING: 0.1, ASLEEP: 2.0})
     kept = Kept(place=Path("twin.toml"), draft=draw_draft(seen, 1), fit=None, text="")
     assert kept.renew(cast("Minute", None)).load == pytest.approx(load, rel=0.02)
@@ -515,7 +516,7 @@ def test_the_twins_load_has_those_whom_the_servers_load_average_has(
 @pytest.mark.parametrize(
     ("device", "times"),
     [
-        ("vda", 1.44 ** (0.5 * 0.5 * 0.7)),  # the mean of 1 and 1.44, half of Newton's step
+        ("vda", 1.44 ** (0.7 / 1.7)),  # Newton's step of both together
         ("nvme0n1", 1.0),  # what serves side by side is known by its waits alone
     ],
 )
@@ -702,7 +703,7 @@ def test_of_a_disk_that_answers_from_its_cache_what_flushes_write_is_corrected()
     kept.figures = named | {"disk.vdb.util_pct": 15.7 / 1.44, "disk.vdb.w_await_ms": 3.3}
     kept._correct(named | {"disk.vdb.util_pct": 15.7, "disk.vdb.w_await_ms": 3.6})
     disk = draft.sheet.sections["machine", "disk", "vdb"]
-    for key, times in (("write", 1.2**0.5), ("cache_write", (0.02928 / 0.01434) ** 0.5)):
+    for key, times in (("write", 1.2), ("cache_write", min(2.0, 0.02928 / 0.01434))):
         before = parse_quantity(disk[key].value, "time_ns")
         assert kept.values[f"machine.disk.vdb.{key}"] / before == pytest.approx(times, rel=0.01)
     assert "machine.disk.vdb.flush" not in kept.values
@@ -712,12 +713,12 @@ def test_of_a_disk_that_answers_from_its_cache_what_flushes_write_is_corrected()
     ("of_twin", "flush", "write"),
     [
         # 0.36 and 0.18 under way
-        ({"w_await_ms": 6.0, "f_await_ms": 20.0}, (27 / 20) ** 0.5, (0.087 / 0.18) ** 0.5),
-        ({"w_await_ms": 6.5, "f_await_ms": 27.0}, 1.0, (0.087 / 0.147) ** 0.5),
+        ({"w_await_ms": 6.0, "f_await_ms": 20.0}, 27 / 20, 0.087 / 0.18),
+        ({"w_await_ms": 6.5, "f_await_ms": 27.0}, 1.0, 0.087 / 0.147),
         (
             {"w_await_ms": 4.05, "f_await_ms": 27.0},
             1.0,
-            (0.087 / 0.01215) ** 0.5,
+            0.087 / 0.01215,
         ),  # a 20th at least
     ],
 )
@@ -739,6 +740,32 @@ def test_beside_a_flushers_writes_a_flush_and_what_waits_for_none_are_corrected_
         )
         now = kept.values[f"machine.disk.vdb.{key}"]
         assert now / before == pytest.approx(min(2.0, max(0.5, times)), rel=0.01)
+
+
+def test_a_flush_that_waits_for_nobody_is_corrected_by_its_own_time() -> None:
+    """A virtual disk's flush takes 0.04 ms, and 0.06 in the twin; writes take as long."""
+    printed = iostat_row("vda", w=600, w_await=0.13, f=200, f_await=0.04, util=4)
+    draft = draw_draft(seen_of(text(printed, heading=NEW, kernel="6.18.0", reports=20)), 1)
+    kept = kept_of(draft)
+    same = {"w_per_s": 600.0, "f_per_s": 200.0, "w_await_ms": 0.13, "util_pct": 4.0}
+    named = {f"disk.vda.{name}": value for name, value in same.items()}
+    kept.figures = named | {"disk.vda.f_await_ms": 0.06}
+    kept._correct(named | {"disk.vda.f_await_ms": 0.04})
+    assert kept.values["machine.disk.vda.flush"] == pytest.approx(40_000 / 1.5, rel=0.01)
+    assert "machine.disk.vda.write" in kept.values
+
+
+@pytest.mark.parametrize(
+    ("ratio", "error", "part"),
+    [(1.5, 0.0, 1.0), (1.5, 0.05, 0.97), (1.05, 0.05, 0.32), (1 / 1.5, 0.05, 0.97)],
+)
+def test_a_correction_leaves_out_what_may_be_chance(
+    ratio: float, error: float, part: float
+) -> None:
+    """By hand: ln 1.5 is 0.41, and 0.41^2 / (0.41^2 + 2 0.05^2) = 0.97."""
+    found = keeping._likely(ratio, error)
+    assert math.log(found) / math.log(ratio) == pytest.approx(part, abs=0.005)
+    assert keeping._likely(1.0, error) == 1.0
 
 
 @pytest.mark.parametrize(("was_fitted", "alarms"), [(True, 1), (False, 0)])

@@ -1018,3 +1018,29 @@ def test_beside_a_flushers_writes_a_flush_takes_as_long_as_it_was_recorded() -> 
     assert "cache_write" not in beside and "turn" not in beside
     assert (beside["flush"].low, beside["flush"].high) == (7.5e6, 30e6)
     assert beside["write"].high == pytest.approx(1e6, rel=0.01)  # 5.5 - 30 / (60 / 9)
+
+
+def test_what_a_flusher_writes_beside_fsyncs_is_not_held_up_by_a_full_device() -> None:
+    """A database at full speed: its clients wait for the log, and a checkpoint for nobody."""
+    full = row(w=140, size_kib=13, flushes=30, merged=1.6, w_await=21, util=99.5)
+    customers = {one.kind: one.customers for one in classes_on(JOURNALLED, full)}
+    assert customers[SYNC] is not None
+    assert customers[WRITE] is None
+    draft = draw_draft(seen_of(text(full, heading=NEW), JOURNALLED), 1)
+    arrivals = draft.sheet.sections["process", "sda-writes"]["arrivals"]
+    assert arrivals.value == "open"
+    assert "nobody waits for a flusher" in arrivals.source
+
+
+@pytest.mark.parametrize(("f_await", "is_fitted"), [(0.04, True), (0.3, False)])
+def test_the_way_to_a_fast_device_is_a_part_of_what_a_flush_takes(
+    f_await: float, *, is_fitted: bool
+) -> None:
+    """A virtual disk: the twin's flush of 0.045 ms took 0.063 with the way there."""
+    printed = iostat_row("vda", w=600, w_await=0.13, f=200, f_await=f_await, util=4)
+    draft = draft_of(text(printed, heading=NEW, kernel="6.18.0", reports=20))
+    path = "machine.disk.vda.flush"
+    found = [(one.low, one.high) for one in draft.priors if one.path == path]
+    assert found == ([(f_await * 1e6 / 4, f_await * 1e6)] if is_fitted else [])
+    flush = draft.sheet.sections["machine", "disk", "vda"]["flush"]
+    assert parse_quantity(str(flush.value), "time_ns") == f_await * 1e6
