@@ -89,4 +89,23 @@ ZONE = """\
 02:00:48  IST         2       432      1.70      1.23      0.98         3
 Average:              2       431      1.68      1.22      0.97         2
 """
-TEXTS = {"sar 12": SAR_12, "sar -f 7": FILE_7, "sar de": GERMAN, "sar zh": CHINESE, "sar IST": ZONE}
+PSI = """\
+Linux 6.18.44 (vm) \t11/30/26 \t_x86_64_\t(2 CPU)
+
+11:44:01     %scpu-10  %scpu-60 %scpu-300     %scpu
+11:44:02         1.28      0.94      2.88      1.71
+
+11:44:01      %sio-10   %sio-60  %sio-300      %sio   %fio-10   %fio-60  %fio-300      %fio
+11:44:02        78.40     87.54     77.65     77.30     74.85     84.82     75.34     74.19
+
+11:44:01     %smem-10  %smem-60 %smem-300     %smem  %fmem-10  %fmem-60 %fmem-300     %fmem
+11:44:02         0.00      0.00      0.00      0.00      0.00      0.00      0.00      0.00
+"""
+TEXTS = {
+    "sar psi": PSI,
+    "sar 12": SAR_12,
+    "sar -f 7": FILE_7,
+    "sar de": GERMAN,
+    "sar zh": CHINESE,
+    "sar IST": ZONE,
+}

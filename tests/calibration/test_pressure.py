@@ -10,21 +10,10 @@ from calibration.look.summary import System
 from calibration.readers import read_text
 from calibration.readers.proc_report import held_up_us
 from calibration.samples import Recording
+from tests.calibration.sar_texts import PSI
 from tests.calibration.test_twin_draft import seen_of, text
 from tests.calibration.test_twin_writes import row
 
-SAR = """\
-Linux 6.18.44 (vm) \t11/30/26 \t_x86_64_\t(2 CPU)
-
-11:44:01     %scpu-10  %scpu-60 %scpu-300     %scpu
-11:44:02         1.28      0.94      2.88      1.71
-
-11:44:01      %sio-10   %sio-60  %sio-300      %sio   %fio-10   %fio-60  %fio-300      %fio
-11:44:02        78.40     87.54     77.65     77.30     74.85     84.82     75.34     74.19
-
-11:44:01     %smem-10  %smem-60 %smem-300     %smem  %fmem-10  %fmem-60 %fmem-300     %fmem
-11:44:02         0.00      0.00      0.00      0.00      0.00      0.00      0.00      0.00
-"""
 SADF_D = """\
 # hostname;interval;timestamp;%scpu-10;%scpu-60;%scpu-300;%scpu
 vm;1;2026-11-30 11:44:02 UTC;1.28;0.94;2.88;1.71
@@ -74,7 +63,7 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("told", [SAR, SADF_D, SADF_J], ids=["sar", "sadf -d", "sadf -j"])
+@pytest.mark.parametrize("told", [PSI, SADF_D, SADF_J], ids=["sar", "sadf -d", "sadf -j"])
 def test_each_text_of_sysstat_tells_the_pressure_of_its_interval(told: str) -> None:
     """The averages of 10 s and more beside it reach back beyond the interval."""
     recording = read_text(told, "x")
