@@ -418,7 +418,8 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
     assert answer.question is not None
     question = answer.question
     times = question.load
-    served = _served(answer, today, draft)
+    room = _room(answer, question, seen)
+    served = _served(answer, today, draft, may_be_full=room != HOLDS)
     limits = sorted(limits_of(seen).items(), key=lambda pair: pair[1])
     is_same_server = question.what_if is None and JOINED not in question.name
     if not is_same_server or draft.closed:
@@ -431,7 +432,6 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
     elif served < BORNE * times:
         yield f"It does not hold: {two_digits(served)} times today's load is served."
     else:
-        room = _room(answer, question, seen)
         is_beyond = bool(limits) and times > limits[0][1]
         yield "All of it is served." if room == HOLDS and is_beyond else room
     if limits:
@@ -448,14 +448,16 @@ def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft)
             yield f"{subject} {verb} full first, at {two_digits(most)} times today's load{beside}."
 
 
-def _served(answer: Answer, today: Answer, draft: Draft) -> float:
+def _served(answer: Answer, today: Answer, draft: Draft, *, may_be_full: bool) -> float:
     """Return how many times today's work is done.
 
     Of those who wait for the device their transactions tell: twice as many share commits, and are
-    not twice the bytes. Of writes into the page cache only the bytes tell what the device takes.
+    not twice the bytes. Of writes into the page cache only the bytes tell what a full device takes.
+    While nothing is full all are taken, and fewer bytes are a checkpoint's, which may stay as large
+    as today's.
     """
     ratios = list(answer.served)
-    if any(one.kind == WRITE for load in draft.loads for one in load.classes):
+    if may_be_full and any(one.kind == WRITE for load in draft.loads for one in load.classes):
         written = [_bytes(new) / max(_bytes(old), 1.0) for new, old in _pairs(answer, today)]
         ratios = [min(two) for two in zip(ratios, written, strict=False)]
     come = [one for one, waits in zip(ratios, answer.waits, strict=False) if not waits]

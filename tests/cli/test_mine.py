@@ -35,6 +35,7 @@ from sim.cli import mining
 from sim.cli.main import cli
 from sim.study.trial import Figures
 from tests.calibration.recorded_twin import record_run, run_truth
+from tests.calibration.test_twin_draft import NEW, new_row, seen_of, text
 
 VMSTAT = """\
 procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
@@ -242,6 +243,21 @@ def test_transactions_that_share_commits_are_all_done(seen: Look, draft: Draft) 
     then = answered(question=read_question("load=2", draft), runs=[asked_for(150)])
     assert "It does not hold" in sentence(then, today, seen, draft)
     assert " It holds. " in sentence(replace(then, served=[2.0]), today, seen, draft)
+
+
+@pytest.mark.parametrize(("util", "holds"), [(40.0, True), (99.0, False)])
+def test_a_flushers_bytes_say_that_a_load_is_too_high_only_if_something_may_be_full(
+    util: float, *, holds: bool
+) -> None:
+    """A checkpoint may write as much as today: then twice the load is not twice the bytes."""
+    seen = seen_of(text(new_row("sda", w=50, size_kib=128, flushes=0), heading=NEW, reports=20))
+    draft = draw_draft(seen, 1)
+    today = answered(question=None, runs=[asked_for(100)])
+    runs = [asked_for(150) | {"disk.sda.util_pct": util}]
+    then = replace(
+        answered(question=read_question("load=2", draft), runs=runs), served=[2.0], waits=[False]
+    )
+    assert ("It does not hold: 1.5" in sentence(then, today, seen, draft)) is not holds
 
 
 def test_what_is_full_first_is_said_of_the_server_that_was_recorded(
