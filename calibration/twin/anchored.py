@@ -95,8 +95,9 @@ from sim.study.trial import Figures
 
 DRAWS: Final = 200  # of which the 5th and 95th percentile are known to 3 % of the width
 QUEUE: Final = "aqu_sz"
-# Column -> standard deviation of the logarithm of what changes at twice the load; assumed: half of
-# what the same columns are trusted to in a fit (calibration/twin/columns.py).
+# Column -> standard deviation of the logarithm of what changes at twice the load. Assumed: about
+# what the column is trusted to in a fit (calibration/twin/columns.py); half of that or less for the
+# load average and util, of which what is wrong today (who else is there, what overlaps) stays so.
 CHANGE: Final[Mapping[str, float]] = {
     "r_per_s": 0.05,
     "w_per_s": 0.12,
