@@ -9,6 +9,7 @@ from sim.fs.proc.root import PROCESSES
 from sim.machine import simulate
 from sim.scenario import Scenario, load
 from sim.study.tree.folder import Folder, replace, rewrite
+from sim.study.tree.pressure import Pressure
 from sim.study.tree.whole import Server
 from sim.units import NS_PER_S
 from tests.cli.small import SMALL, small_file
@@ -222,6 +223,16 @@ def test_pressure_of_one_that_reads_is_the_iowait_of_its_cpu(tmp_path: Path) -> 
     assert found["full"]["total"] == pytest.approx(iowait_s * 1e6, rel=0.02)
     assert found["full"]["total"] <= found["some"]["total"]
     assert pressures(tree, "memory")["some"]["total"] == 0
+
+
+def test_a_total_of_pressure_is_up_to_the_moment_at_which_it_is_read() -> None:
+    """psi_show collects whenever it is read; only the averages wait for the end of 2 s."""
+    told = Pressure(1)
+    told.change(0, 7, 0, "io")
+    for second in (1, 2, 3):
+        read = told.files(second * 10**9, (6, 1))["pressure/io"]
+        assert f"total={second}000000" in read.splitlines()[0]
+        assert ("avg10=0.00" in read) is (second < 2)
 
 
 def test_releases_before_4_20_tell_no_pressure(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ Models: the states of each CPU (some of its tasks are stalled; all that are not 
 over CPUs by how long each was not idle, in periods of 2 s; the averages over 10, 60 and 300 s.
 Linux counterpart: kernel/sched/psi.c (psi_group_change, test_state, collect_percpu_times,
  psi_show), 4.20 to 6.5; calc_load, kernel/sched/loadavg.c.
-Invariants: "full" is at most "some"; a total never decreases; a total is of whole periods.
+Invariants: "full" is at most "some"; a total never decreases, and is up to the moment at which it
+ is read; the averages are of whole periods.
 Left out: the stalls of control groups; "irq" (6.1). Of memory only sleep is counted: a task that
  waits for a page of swap, or in reclaim for writeback or the OOM killer. CPU time of reclaim,
  kswapd, and waits for pages that the page cache had before (refaults) are no stalls here.
@@ -78,6 +79,7 @@ class Pressure:
         self._cpus = [CpuStates() for _ in range(nr_cpus)]
         self._tasks: dict[int, tuple[int, str]] = {}  # pid -> its CPU, and what it does there
         self._totals_ns = dict.fromkeys(_STATES, 0)
+        self._averaged_ns = dict.fromkeys(_STATES, 0)  # of the totals, what is in the averages
         self._averages = {state: [0] * len(WINDOWS) for state in _STATES}
         self._due_ns = PERIOD_NS
 
@@ -102,18 +104,24 @@ class Pressure:
     def update(self, now_ns: int) -> None:
         """End the periods that are over (update_averages)."""
         while self._due_ns <= now_ns:
-            for cpu in self._cpus:
-                cpu.account(self._due_ns)
-            busy_ns = max(1, sum(cpu.times_ns[_NOT_IDLE] for cpu in self._cpus))
-            for state in _STATES:
-                weighted = sum(cpu.times_ns[state] * cpu.times_ns[_NOT_IDLE] for cpu in self._cpus)
-                self._end_period(state, weighted // busy_ns)
-            for cpu in self._cpus:
-                cpu.times_ns = dict.fromkeys(_STATES, 0)
+            self._collect(self._due_ns)
+            for state, total_ns in self._totals_ns.items():
+                self._end_period(state, total_ns - self._averaged_ns[state])
+                self._averaged_ns[state] = total_ns
             self._due_ns += PERIOD_NS
 
+    def _collect(self, now_ns: int) -> None:
+        """Add to the totals the states of each CPU since the last time (collect_percpu_times)."""
+        for cpu in self._cpus:
+            cpu.account(now_ns)
+        busy_ns = max(1, sum(cpu.times_ns[_NOT_IDLE] for cpu in self._cpus))
+        for state in _STATES:
+            weighted = sum(cpu.times_ns[state] * cpu.times_ns[_NOT_IDLE] for cpu in self._cpus)
+            self._totals_ns[state] += weighted // busy_ns
+        for cpu in self._cpus:
+            cpu.times_ns = dict.fromkeys(_STATES, 0)
+
     def _end_period(self, state: tuple[str, str], stalled_ns: int) -> None:
-        self._totals_ns[state] += stalled_ns
         percent = min(stalled_ns, PERIOD_NS) * 100 * FIXED_1 // PERIOD_NS
         averages = self._averages[state]
         for place, (_, decay) in enumerate(WINDOWS):
@@ -122,6 +130,7 @@ class Pressure:
     def files(self, now_ns: int, version: KernelVersion) -> dict[str, str]:
         """Return the texts by path below /proc."""
         self.update(now_ns)
+        self._collect(now_ns)
         found = {}
         for resource in RESOURCES:
             lines = [self._line(resource, "some")]
