@@ -59,7 +59,7 @@ _MEMORY: Final = {
     "vmalloc": "vmalloc area in use",
 }
 
-_HELD_UP: Final = {  # Documentation/accounting/psi.rst
+_STALLS: Final = {  # Documentation/accounting/psi.rst
     "cpu": "waited for a CPU",
     "io": "waited for I/O",
     "memory": "waited for memory: reclaim, or a page that had been reclaimed",
@@ -191,7 +191,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
         }
         | {
             f"pressure_{name}_{line}_pct": f"share of time in which {who} {waited}, %"
-            for name, waited in _HELD_UP.items()
+            for name, waited in _STALLS.items()
             for line, who in (("some", "a task"), ("full", "all that were not idle"))
         }
         | {f"mem_{name}_bytes": f"memory: {meaning}, bytes" for name, meaning in _MEMORY.items()}

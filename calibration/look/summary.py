@@ -46,7 +46,13 @@ BEFORE = "before"  # the set of figures of the state that was recorded
 STACK_TOLERANCE = 0.1
 PRESSURE = {"io": "I/O", "cpu": "a CPU", "memory": "memory"}  # what a task waits for
 PRESSURE_SHOWN_PCT = 1.0
+SHARE_WHOLE_PCT = 9.95  # from there on without decimals
 LOAD_FACTOR = 2.0  # a mean of samples against an average over a minute: less says nothing
+
+
+def _share(pct: float) -> str:
+    """Return a share of the time in as many digits as one reads."""
+    return f"{pct:.1f} %" if pct < SHARE_WHOLE_PCT else f"{pct:.0f} %"
 
 
 class NothingToLookAt(UnreadableRecording):
@@ -82,8 +88,8 @@ class System:
             some = self.pressure_pct.get(f"{name}_some", 0.0)
             full = self.pressure_pct.get(f"{name}_full", 0.0)
             if some >= PRESSURE_SHOWN_PCT:
-                all_wait = f" ({full:.2g} %: all that are not idle)" if full else ""
-                told.append(f"for {words} for {some:.2g} % of the time{all_wait}")
+                all_wait = f" ({_share(full)}: all that are not idle)" if full else ""
+                told.append(f"for {words} {_share(some)} of the time{all_wait}")
         return f"Pressure: some task waits {', '.join(told)}." if told else ""
 
     @property

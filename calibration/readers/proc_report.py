@@ -145,7 +145,7 @@ def memory(meminfo: str) -> dict[str, float]:
     return dict(values)
 
 
-def held_up_us(pressure: str) -> dict[str, int]:
+def stalled_us(pressure: str) -> dict[str, int]:
     """Return for how long some and all tasks waited for a resource (/proc/pressure), us."""
     return {line: int(total) for line, total in _PRESSURE.findall(pressure)}
 

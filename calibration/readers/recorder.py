@@ -20,9 +20,9 @@ from calibration.readers.proc_report import (
     cpu_shares,
     cpu_ticks,
     device_columns,
-    held_up_us,
     loads,
     memory,
+    stalled_us,
     stat_counters,
     vm_counters,
 )
@@ -36,6 +36,7 @@ from sim.tools.snapshot import Snapshot
 FLAGS_FIELD: Final = 9  # of /proc/PID/stat, fs/proc/array.c
 PF_KTHREAD: Final = 0x00200000  # include/linux/sched.h, 2.6.27 and later
 PRESSURES: Final = ("cpu", "io", "memory")  # of those in /proc/pressure
+STALLED_MAX: Final = 1.1  # of the time; it is read a moment after /proc/uptime
 WORKERS: Final = ("kworker", "iou-wrk")
 
 
@@ -97,12 +98,36 @@ class RecorderReader:
             if disk.name in rows:
                 rows[disk.name]["in_flight"] = disk.in_flight
         cpus = _cpus(before, sample)
-        system = _system(before, sample)
+        system = _system(before, sample) | self._pressure(before, sample)
         for values in (*rows.values(), *cpus.values(), system):
             _check(values)
         self._put("device", rows, sample, since_boot=before is None)
         self._put("cpu", cpus, sample, since_boot=before is None)
         self._put("system", {"": system}, sample, since_boot=False)
+
+    def _pressure(self, before: TextSample | None, sample: TextSample) -> dict[str, float]:
+        """Return the shares of the time for which tasks were stalled; report what is no pressure.
+
+        A total that fell, or grew by more than the time that went by, says nothing of the interval.
+        """
+        values: dict[str, float] = {}
+        for name in PRESSURES:
+            file = f"/proc/pressure/{name}"
+            now = stalled_us(sample.texts.get(file, ""))
+            if file in sample.texts and not now:
+                self._sink.skip(Line(sample.line, file), f"{file} is not as the kernel's")
+            earlier = {} if before is None else stalled_us(before.texts.get(file, ""))
+            since_us = 0 if before is None else 10_000 * (_uptime_cs(sample) - _uptime_cs(before))
+            for line, us in now.items():
+                if line not in earlier or since_us <= 0:
+                    continue
+                share = (us - earlier[line]) / since_us
+                if 0 <= share <= STALLED_MAX:
+                    values[f"pressure_{name}_{line}_pct"] = 100 * min(1.0, share)
+                else:
+                    told = f"{us - earlier[line]} us in {since_us} us"
+                    self._sink.skip(Line(sample.line, file), f"{file}: {line} grew by {told}")
+        return values
 
     def _put(
         self, kind: Kind, rows: dict[str, dict[str, float]], sample: TextSample, *, since_boot: bool
@@ -181,15 +206,6 @@ def _system(before: TextSample | None, sample: TextSample) -> dict[str, float]:
                 f"{stem}_per_s": (now[stem] - earlier[stem]) / since_s
                 for stem in now
                 if stem in earlier
-            }
-    for name in PRESSURES:
-        file = f"/proc/pressure/{name}"
-        if file in sample.texts and file in before.texts and since_s > 0:
-            until = held_up_us(before.texts[file])
-            values |= {
-                f"pressure_{name}_{line}_pct": min(100.0, (us - until[line]) / since_s / 1e4)
-                for line, us in held_up_us(sample.texts[file]).items()
-                if line in until
             }
     return values
 

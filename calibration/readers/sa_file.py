@@ -22,6 +22,7 @@ TIME_MAX_S: Final = 30.0
 # What a twin is made from; the rest of -A is ten times as much. -t: the clock of the server.
 ASKED: Final = ("-j", "-t")
 TABLES: Final = ("-bBdqrSuWw", "-n", "DEV", "-P", "ALL")
+PRESSURE: Final = ("-q", "ALL")  # since sysstat 12.3.3; an older sadf refuses the word
 
 
 def is_sa(raw: bytes) -> bool:
@@ -41,8 +42,21 @@ def text_of(path: Path) -> bytes:
     if sadf is None:
         why = "it is a file of sar's, and no sadf is installed here (package sysstat): type"
         raise UnreadableRecording(source, f"{why} `{command(path)}` where there is one")
+    for tables in ((*TABLES, *PRESSURE), TABLES):
+        text, said, is_late = _printed([sadf, *ASKED, os.path.abspath(path), "--", *tables], source)
+        if is_late:
+            raise UnreadableRecording(source, f"sadf was not done with it after {TIME_MAX_S:g} s")
+        if text and not said:
+            return text
+    first = said.splitlines()[0] if said else "it printed nothing"
+    why = f"it is a file of sar's, and this machine's sadf does not read it ({first}): type"
+    raise UnreadableRecording(source, f"{why} `{command(path)}` on the server itself")
+
+
+def _printed(line: list[str], source: str) -> tuple[bytes, str, bool]:
+    """Return what a command prints, what it says of errors, and whether it was not done in time."""
     with subprocess.Popen(
-        [sadf, *ASKED, os.path.abspath(path), "--", *TABLES],
+        line,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -58,10 +72,4 @@ def text_of(path: Path) -> bytes:
             running.kill()
             is_late = not late.is_alive()
             late.cancel()
-    if is_late:
-        raise UnreadableRecording(source, f"sadf was not done with it after {TIME_MAX_S:g} s")
-    if said or not text:
-        first = said.splitlines()[0] if said else "it printed nothing"
-        why = f"it is a file of sar's, and this machine's sadf does not read it ({first}): type"
-        raise UnreadableRecording(source, f"{why} `{command(path)}` on the server itself")
-    return text
+    return text, said, is_late

@@ -184,8 +184,8 @@ SINCE: Final[Mapping[str, tuple[int, ...]]] = {
     "kbavail": (11, 5, 3),
     "areq-sz": (11, 5, 7),
     "dkB/s": (12, 1, 2),
-    "%scpu": (12, 3, 3),
     "dtps": (12, 1, 2),
+    "%scpu": (12, 3, 3),
 }
 UNTIL: Final[Mapping[str, tuple[int, ...]]] = {
     "sect/s": (4, 1, 6),

@@ -8,7 +8,6 @@ import pytest
 from calibration.look.brief import brief
 from calibration.look.summary import System
 from calibration.readers import read_text
-from calibration.readers.proc_report import held_up_us
 from calibration.samples import Recording
 from tests.calibration.sar_texts import PSI
 from tests.calibration.test_twin_draft import seen_of, text
@@ -100,8 +99,8 @@ def shares(recording: Recording) -> dict[str, list[float]]:
 
 
 def test_of_a_recorder_s_samples_it_is_the_growth_of_the_totals() -> None:
-    """By hand: 0.25 s of a second, then none; more than a second of one is all of it."""
-    found = shares(recorded(*(pressure(us, 5) for us in (1000, 251_000, 251_000, 1_451_000))))
+    """By hand: 0.25 s of a second, then none; a little more than a second of one is all of it."""
+    found = shares(recorded(*(pressure(us, 5) for us in (1000, 251_000, 251_000, 1_301_000))))
     assert found["pressure_io_some_pct"] == pytest.approx([25.0, 0.0, 100.0])
     assert found["pressure_io_full_pct"] == [0.0, 0.0, 0.0]
     assert list(shares(recorded(pressure(1), pressure(2), name="cpu"))) == ["pressure_cpu_some_pct"]
@@ -109,27 +108,33 @@ def test_of_a_recorder_s_samples_it_is_the_growth_of_the_totals() -> None:
 
 @pytest.mark.parametrize(
     "told",
-    [
-        "",
-        "some avg10=0.00\n",
-        "some\n",
-        "full avg10=x total=-3\n",
-        f"some avg10=0 total={'9' * 99}\n",
-    ],
+    ["", "some avg10=0.00\n", "some\n", "full avg10=x total=-3\n", "some avg10=0 total=1.5\n"],
 )
-def test_what_is_no_pressure_tells_nothing(told: str) -> None:
-    assert held_up_us(told) == {}
-    assert not shares(recorded(told, told))
+def test_what_is_no_pressure_is_reported_and_tells_nothing(told: str) -> None:
+    recording = recorded(told, told)
+    assert not shares(recording)
+    why = "/proc/pressure/io is not as the kernel's"
+    assert [one.why for one in recording.problems] == [why, why]
+    assert any(one.kind == "cpu" and not one.since_boot for one in recording.samples)
+
+
+@pytest.mark.parametrize(("us", "grew"), [(100, -900), (10**12, 10**12 - 1000)])
+def test_a_total_that_falls_or_jumps_is_reported_and_costs_nothing_else(us: int, grew: int) -> None:
+    recording = recorded(pressure(1000), pressure(us), pressure(us + 500_000))
+    assert shares(recording) == {"pressure_io_some_pct": [50.0]}
+    [problem] = recording.problems
+    assert problem.why == f"/proc/pressure/io: some grew by {grew} us in 1000000 us"
+    assert sum(one.kind == "cpu" and not one.since_boot for one in recording.samples) > 0
 
 
 def test_a_look_says_for_how_long_tasks_waited() -> None:
     seen = seen_of(text(row(w=50, size_kib=8, flushes=20, w_await=4, util=20)))
     assert not seen.system.pressure
-    held_up = {"io_some": 13.96, "io_full": 13.3, "cpu_some": 0.5, "memory_some": 2.0}
+    held_up = {"io_some": 99.7, "io_full": 13.3, "cpu_some": 0.5, "memory_some": 2.0}
     system: System = replace(seen.system, pressure_pct=held_up)
     said = (
-        "Pressure: some task waits for I/O for 14 % of the time (13 %: all that are not idle),"
-        " for memory for 2 % of the time."
+        "Pressure: some task waits for I/O 100 % of the time (13 %: all that are not idle),"
+        " for memory 2.0 % of the time."
     )
     assert system.pressure == said
     assert any(line.endswith(said) for line in brief(replace(seen, system=system)))

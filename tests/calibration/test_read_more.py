@@ -24,6 +24,7 @@ from tests.calibration.more_texts import (
     TELEGRAF,
     TELEGRAF_CSV,
 )
+from tests.calibration.test_read_sadf import DOCUMENT
 from tests.calibration.texts import VMSTAT, values
 
 
@@ -249,6 +250,22 @@ def test_a_file_of_sar_goes_through_sadf(tmp_path, monkeypatch):
     sadf.chmod(0o755)
     with pytest.raises(UnreadableRecording, match=r"does not read it \(Invalid file\)"):
         read_file(path)
+
+
+def test_of_an_older_sadf_no_pressure_is_asked(tmp_path, monkeypatch):
+    """Before sysstat 12.3.3 -q takes no word: then the same is asked without it."""
+    path = tmp_path / "sa26"
+    path.write_bytes(b"\x96\xd5\x75\x21" + bytes(100))
+    (tmp_path / "out.json").write_text(json.dumps(DOCUMENT) + "\n")
+    sadf = tmp_path / "sadf"
+    sadf.write_text(
+        f"#!{shutil.which('sh', path='/bin:/usr/bin')}\n"
+        'case "$*" in *"-q ALL"*) echo "Usage: sadf" >&2; exit 1;; esac\n'
+        f'read -r line < {tmp_path}/out.json; echo "$line"\n'
+    )
+    sadf.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert read_file(path).formats == ("sadf -j",)
 
 
 @pytest.mark.skipif(shutil.which("sadc", path="/usr/lib/sysstat") is None, reason="no sysstat")
