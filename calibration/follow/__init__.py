@@ -36,16 +36,17 @@ writes for all, three transactions for each flush keep it busy for 0.98 of the t
 would make hardly more flushes, and the rate stays.
 Service times S are not counted: R = S / (1 - U) has the waiting in it, and U follows from S. So
     d ln R / d ln S = 1 / (1 - U),        S' = S q^(1 - U),        q = R / R'
-is Newton's step. Both R and R' have chance in them: with x = ln q, and a minute's R known to e, as
-far from 1 as q is, x^2 / (x^2 + 2 e^2) of x is no chance, and is what is corrected by. So most of
-what is far off is done at once, and what is within chance hardly moves: a value that does not
-change carries 0.45 of the variance of x on to the next (the mean of z^6 / (1 + z^2)^2). By hand:
-U = 50 %, the twin's disk answers in 2.0 ms and the server's in 3.0: x = 0.41. Known to 5 %, 0.97 of
-it is no chance: S' = 1.22 S, R' = S' / (1 - 0.61) = 1.56 of what it was: 3.1 ms.
+is Newton's step. Both R and R' have chance in them: with x = ln q, and each known to e in a minute,
+x^2 / (x^2 + 2 e^2) of x is taken for no chance, and corrected by. So what is far off is done at
+once. The price is that a value that does not change scatters more: of normal x the mean square of
+what is corrected by is 0.47 of x's, and S' goes on with a variance of 1.3 e^2, where half of every
+step would leave 0.7 e^2. By hand: U = 40 %, the server's reads take 3.0 ms and the twin's 2.0: x =
+0.41. Known to 5 %, 0.97 of it is no chance: S' = 1.27 S. The twin was 31 % busy, and is 39 %: R' =
+1.27 (1 - 0.31) / (1 - 0.39) = 1.43 of what it was: 2.9 ms.
 Of a disk that serves one request at a time U = X S tells S as well, d ln U / d ln S = 1. Both are
 corrected together, S' = S (q U / U')^g with g = (1 - U) / (2 - U), so that neither is far off where
 requests come more together on one side. A flush that waits for nobody has a time of its own:
-S' = S R_f / R_f', for on a fast device the way there is a good part of R_f.
+S' = S R_f / R_f'. On a fast device the way there is a good part of R_f, and the step does less.
 A disk that answers writes from its cache is busy with its flushes, each for the time S of what it
 writes (its `write`). So U = F S, and a flush takes R_f = S: S' = S (U / U' R_f / R_f')^0.5, so that
 neither is far off; if the disk has reads, they have a part of U. Where a flusher writes as well, a

@@ -23,7 +23,7 @@ from calibration.follow.jobs import Minute, NoTwin, Standing, Told
 from calibration.look import Look, look, steady
 from calibration.look.summary import NothingToLookAt
 from calibration.readers import read_text
-from calibration.twin.anchored import ask, recorded_figures, sampling_of
+from calibration.twin.anchored import ask, recorded_figures, relative_error, sampling_of
 from calibration.twin.answers import (
     CPU_BUSY,
     UNITS,
@@ -61,6 +61,7 @@ SIMULATED_S: Final = 60  # of all runs of a minute's twin together
 RUNS_MAX: Final = 5
 REQUESTS_MAX: Final = 20_000  # of all runs, warm-up and all: a few seconds of CPU time
 FOLLOWED: Final = (*UNITS, "f_await_ms")  # of a disk
+ALONE: Final = "w_alone_ms"  # of a disk: what a write takes beside its flush
 WRITE_COLUMNS: Final = ("w_per_s", "w_await_ms", "f_per_s", "f_await_ms")
 BESIDE_FLUSHES_MIN: Final = 0.05  # of a write's time; less is an error of either column
 MEMBERS: Final = 10  # of the ensemble, asked a question
@@ -88,11 +89,6 @@ DIMENSIONS: Final[Mapping[str, str]] = {
 _UNITS: Final = {"rate_per_s": "/s", "bytes_per_s": "B/s", "time_ns": "ns"}
 
 
-def _exactly(_name: str) -> float:
-    """Return the error of a figure that is known exactly."""
-    return 0.0
-
-
 @dataclass(kw_only=True)
 class Kept:
     """A twin's file and ensemble, and the values that differ from them by now."""
@@ -112,7 +108,7 @@ class Kept:
         server = recorded_figures(seen)
         if not self.figures:
             self.figures = self._run()
-        self._correct(server, partial(sampling_of, seen=seen))
+        self._correct(server, partial(_error, seen=seen))
         self.figures = self._run()
         return Standing(
             server=server,
@@ -183,7 +179,7 @@ class Kept:
 
     # -- Corrections
 
-    def _correct(self, server: Figures, error: Callable[[str], float] = _exactly) -> None:
+    def _correct(self, server: Figures, error: Callable[[str], float]) -> None:
         """Correct every value by the ratio of what it drives.
 
         `error` tells how surely a figure of the server is known, relative.
@@ -329,7 +325,7 @@ class Kept:
         elif not (load.is_closed or load.flushes_wait):
             steps["flush"] = off("f_await_ms")
         if load.cache_sign is CacheSign.BY_FLUSHES:
-            of_waits = _likely(_waits(server, self.figures, name), error(f"{name}.w_await_ms"))
+            of_waits = _likely(_waits(server, self.figures, name), error(f"{name}.{ALONE}"))
             of_flush = off("f_await_ms")
             if not load.flushes_others:
                 steps |= {"cache_write": of_waits, "write": math.sqrt(off("util_pct") * of_flush)}
@@ -516,6 +512,15 @@ def _number(value: Any, dim: str) -> float | None:
         return float(parse_quantity(value, dim)) if value is not None else None
     except (UnitError, ValueError, TypeError):
         return None
+
+
+def _error(name: str, seen: Look) -> float:
+    """Return how surely a figure of a minute is known, relative; ALONE: by its own scatter."""
+    if not name.endswith(ALONE):
+        return sampling_of(name, seen)
+    disk = name.removeprefix("disk.").removesuffix(f".{ALONE}")
+    rows = [one.devices[disk] for one in seen.used if disk in one.devices]
+    return relative_error([write_alone_ms(row) for row in rows if row.get("w_per_s")])
 
 
 def _waits(server: Figures, twin: Figures, disk: str) -> float:

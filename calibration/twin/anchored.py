@@ -514,21 +514,21 @@ def sampling_of(name: str, seen: Look, explained: Collection[str] = ()) -> float
     mean = fmean(values) if values else 0.0
     if len(values) < 2 or not mean:
         return 0.0
-    scatter = _error(values)
+    scatter = relative_error(values)
     if name not in explained:
         parts = parts_of([one for one in seen.used if device in one.devices])
         means = [mean_row(one.devices[device] for one in part).get(column, 0.0) for part in parts]
         if column in RESPONSES:
             means = [one for one in means if one]  # of parts in which something was answered
-        scatter = max(scatter, _error(means) if len(means) >= PARTS_MIN else 0.0)
+        scatter = max(scatter, relative_error(means) if len(means) >= PARTS_MIN else 0.0)
     came = sum(row.get(_COUNTS.get(column[:2], column), 0.0) for row in rows) * _length_s(seen)
     few = 1 / math.sqrt(came) if column.startswith(tuple(_COUNTS)) and came else 0.0
     return min(SCATTER_MAX, max(scatter, few))
 
 
-def _error(values: Sequence[float]) -> float:
-    """Return the standard error of a mean, relative; 0 of nothing."""
-    mean = fmean(values)
+def relative_error(values: Sequence[float]) -> float:
+    """Return the standard error of a mean, relative; 0 of less than two, or of nothing."""
+    mean = fmean(values) if len(values) > 1 else 0.0
     return stdev(values) / mean / math.sqrt(len(values)) if mean else 0.0
 
 

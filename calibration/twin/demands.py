@@ -507,14 +507,15 @@ def _not_waited_for(
 ) -> Class:
     """Return the class of writes that no flush follows: past the page cache, or a flusher's.
 
-    Fsyncs `beside` them leave what was promised. Then they are a flusher's of programs that wait
-    for something else: the device does not hold these up. Who but writes is held up by the dirty
-    limit, as long as the device is full.
+    Fsyncs `beside` them leave what was promised. Small writes beside them are the pages of programs
+    that wait for their fsyncs: the device does not hold up the flusher. A copy, or who writes and
+    never syncs, waits at the dirty limit while the device is full.
     """
     if _are_direct(writes, reads, device, seen, beside):
         return _direct(writes, device)
     found = _buffered(writes, reads, device, reason)
-    return found if beside is None else replace(found, customers=None)
+    is_alone = beside is None or writes.is_large
+    return found if is_alone else replace(found, customers=None)
 
 
 def _are_direct(

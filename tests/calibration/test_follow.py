@@ -4,7 +4,7 @@ import json
 import math
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,6 +28,7 @@ from calibration.look.tasks import LOAD_AVERAGE, Active
 from calibration.record import TASKS
 from calibration.record_text import TextSample, text_of, text_samples
 from calibration.twin import verdict
+from calibration.twin.anchored import sampling_of
 from calibration.twin.answers import ASLEEP, RUNNING
 from calibration.twin.columns import TRUST
 from calibration.twin.demands import SYNC, WRITE
@@ -507,10 +508,17 @@ def test_the_twins_load_has_those_whom_the_servers_load_average_has(
     counted = Active(mean=running + recorded - 0.1, error=0.05, source=LOAD_AVERAGE, readings=12)
     seen = replace(seen, system=replace(seen.system, tasks=counted))
     monkeypatch.setattr(keeping, "look_at", lambda _minute: seen)
-    monkeypatch.setattr(Kept, "_correct", lambda _self, _server, _error: None)
+    known: list[float] = []
+
+    def told(_kept: Kept, _server: object, error: Callable[[str], float]) -> None:
+        known.append(error("disk.sda.r_await_ms"))
+
+    monkeypatch.setattr(Kept, "_correct", told)
     monkeypatch.setattr(Kept, "_run", lambda _self: {RUNNING: 0.1, ASLEEP: 2.0})
     kept = Kept(place=Path("twin.toml"), draft=draw_draft(seen, 1), fit=None, text="")
     assert kept.renew(cast("Minute", None)).load == pytest.approx(load, rel=0.02)
+    assert known == [sampling_of("disk.sda.r_await_ms", seen)]
+    assert known[0] > 0
 
 
 @pytest.mark.parametrize(
@@ -530,12 +538,48 @@ def test_the_service_of_what_serves_one_at_a_time_is_known_by_how_busy_it_is(
     figures = {"r_per_s": 30.0, "w_per_s": 0.0, "r_await_ms": 12.0}
     named = {f"disk.{device}.{name}": value for name, value in figures.items()}
     kept.figures = named | {f"disk.{device}.util_pct": 30 / 1.44}
-    kept._correct(named | {f"disk.{device}.util_pct": 30.0})
+    kept._correct(named | {f"disk.{device}.util_pct": 30.0}, exactly)
     before = parse_quantity(
         draft.sheet.sections["machine", "disk", device]["read"].value, "time_ns"
     )
     now = kept.values[f"machine.disk.{device}.read"]
     assert now / before == pytest.approx(times, rel=0.01)
+
+
+def exactly(_name: str) -> float:
+    """Return the error of a figure that is known exactly."""
+    return 0.0
+
+
+def test_a_correction_is_as_much_smaller_as_the_minute_is_uncertain() -> None:
+    """By hand: a read takes 1.5 times as long; known to 20 %, 0.67 of that is no chance."""
+    printed = old_row("nvme0n1", r=30, w=0, size_kib=8, await_ms=12, util=30)
+    draft = draw_draft(seen_of(text(printed, reports=20)), 1)
+    named = {"disk.nvme0n1.r_per_s": 30.0, "disk.nvme0n1.util_pct": 30.0}
+    found = []
+    for known_to in (0.0, 0.2):
+        kept = kept_of(draft)
+        kept.figures = named | {"disk.nvme0n1.r_await_ms": 8.0}
+        kept._correct(named | {"disk.nvme0n1.r_await_ms": 12.0}, lambda _name, e=known_to: e)
+        found.append(math.log(kept.values["machine.disk.nvme0n1.read"]))
+    draft_ns = parse_quantity(
+        str(draft.sheet.sections["machine", "disk", "nvme0n1"]["read"].value), "time_ns"
+    )
+    exact, uncertain = (one - math.log(draft_ns) for one in found)
+    assert exact == pytest.approx(0.7 * math.log(1.5), rel=0.01)
+    assert uncertain / exact == pytest.approx(0.67, abs=0.01)
+
+
+def test_a_write_beside_its_flush_is_known_to_its_own_scatter() -> None:
+    """A difference of two times is less surely known than either of them."""
+    rows = [
+        {"w_per_s": 75.0, "w_await_ms": 4.9 + off, "f_per_s": 20.0, "f_await_ms": 12.0}
+        for off in (-0.3, 0.3)
+    ]
+    seen = seen_of(text(old_row("vdb", r=1, w=1, size_kib=8, await_ms=1, util=1), reports=3))
+    used = [replace(seen.used[0], devices={"vdb": row}) for row in rows]
+    found = keeping._error(f"disk.vdb.{keeping.ALONE}", replace(seen, used=tuple(used)))
+    assert found == pytest.approx(0.3 / 1.7, rel=0.01)
 
 
 def shown(fsyncs_per_s: float, let_go_per_s: float, each: float = 3) -> dict[str, float]:
@@ -553,7 +597,7 @@ def times(kept: Kept, twin: dict[str, float], server: dict[str, float]) -> list[
     rates = [("process", process_name("sda", one.kind), "rate") for one in load.classes]
     before = [kept._number(path, "rate_per_s") for path in rates]
     kept.figures = twin
-    kept._correct(server)
+    kept._correct(server, exactly)
     now = [kept.values[".".join(path)] for path in rates]
     return [one / first for one, first in zip(now, before, strict=True) if first]
 
@@ -634,7 +678,7 @@ def test_what_came_many_at_a_time_comes_back_after_hours_without_it() -> None:
     bursts = [kept._burst_writes(draft.loads[0])]
     for now in (*[0.0] * 700, *[150.0] * 10):
         kept.figures = shown(100, bursts[-1])
-        kept._correct(shown(100, now))
+        kept._correct(shown(100, now), exactly)
         bursts.append(kept._burst_writes(draft.loads[0]))
     assert 0 < bursts[700] < 1
     assert kept._number(path, "rate_per_s") == pytest.approx(first, rel=0.01)
@@ -653,7 +697,7 @@ def test_a_log_that_cannot_sync_more_often_gets_no_more_transactions_without_end
         f = 1 / (0.01 + math.exp(-x * 0.01) / x)
         kept.figures = {"disk.vdb.f_per_s": f, "disk.vdb.w_per_s": 2 * f, "disk.vdb.w_await_ms": 1}
         server = {"disk.vdb.f_per_s": 150.0, "disk.vdb.w_per_s": 300.0, "disk.vdb.w_await_ms": 1}
-        kept._correct(server)
+        kept._correct(server, exactly)
     assert 200 < (kept._number(path, "rate_per_s") or 0.0) < 500
 
 
@@ -701,7 +745,7 @@ def test_of_a_disk_that_answers_from_its_cache_what_flushes_write_is_corrected()
     same = {"w_per_s": 49.8, "f_per_s": 25.0, "f_await_ms": 6.0}
     named = {f"disk.vdb.{name}": value for name, value in same.items()}
     kept.figures = named | {"disk.vdb.util_pct": 15.7 / 1.44, "disk.vdb.w_await_ms": 3.3}
-    kept._correct(named | {"disk.vdb.util_pct": 15.7, "disk.vdb.w_await_ms": 3.6})
+    kept._correct(named | {"disk.vdb.util_pct": 15.7, "disk.vdb.w_await_ms": 3.6}, exactly)
     disk = draft.sheet.sections["machine", "disk", "vdb"]
     for key, times in (("write", 1.2), ("cache_write", min(2.0, 0.02928 / 0.01434))):
         before = parse_quantity(disk[key].value, "time_ns")
@@ -733,7 +777,7 @@ def test_beside_a_flushers_writes_a_flush_and_what_waits_for_none_are_corrected_
     same = {"w_per_s": 60.0, "f_per_s": 9.0, "util_pct": 27.0}
     server = {"w_await_ms": 5.5, "f_await_ms": 27.0}
     kept.figures = {f"disk.vdb.{name}": value for name, value in (same | of_twin).items()}
-    kept._correct({f"disk.vdb.{name}": value for name, value in (same | server).items()})
+    kept._correct({f"disk.vdb.{name}": value for name, value in (same | server).items()}, exactly)
     for key, times in (("flush", flush), ("write", write)):
         before = parse_quantity(
             draft.sheet.sections["machine", "disk", "vdb"][key].value, "time_ns"
@@ -750,9 +794,12 @@ def test_a_flush_that_waits_for_nobody_is_corrected_by_its_own_time() -> None:
     same = {"w_per_s": 600.0, "f_per_s": 200.0, "w_await_ms": 0.13, "util_pct": 4.0}
     named = {f"disk.vda.{name}": value for name, value in same.items()}
     kept.figures = named | {"disk.vda.f_await_ms": 0.06}
-    kept._correct(named | {"disk.vda.f_await_ms": 0.04})
-    assert kept.values["machine.disk.vda.flush"] == pytest.approx(40_000 / 1.5, rel=0.01)
-    assert "machine.disk.vda.write" in kept.values
+    kept._correct(named | {"disk.vda.f_await_ms": 0.04}, exactly)
+    assert kept.values["machine.disk.vda.flush"] == pytest.approx(20_000 / 1.5, rel=0.01)
+    before = parse_quantity(
+        str(draft.sheet.sections["machine", "disk", "vda"]["write"].value), "time_ns"
+    )
+    assert kept.values["machine.disk.vda.write"] == before
 
 
 @pytest.mark.parametrize(
@@ -807,6 +854,6 @@ def test_a_device_that_is_hardly_used_keeps_no_other_from_being_corrected() -> N
     same = {"disk.vdb.r_per_s": 30.0, "disk.vdb.r_await_ms": 10.0, "disk.vdb.util_pct": 30.0}
     kept.figures = same | {"disk.vdc.r_per_s": 1.0, "disk.vdc.r_await_ms": 10.0}
     slower = {"disk.vdb.r_await_ms": 20.0, "disk.vdb.util_pct": 60.0}
-    kept._correct(same | slower | {"disk.vdc.r_per_s": 3.0, "disk.vdc.r_await_ms": 20.0})
+    kept._correct(same | slower | {"disk.vdc.r_per_s": 3.0, "disk.vdc.r_await_ms": 20.0}, exactly)
     assert "machine.disk.vdb.read" in kept.values
     assert "machine.disk.vdc.read" not in kept.values

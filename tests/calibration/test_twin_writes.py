@@ -584,7 +584,7 @@ def test_a_flush_that_waits_for_others_has_a_time_of_its_own_to_fit() -> None:
     seen = seen_of(text(fast, heading=NEW, kernel="6.18.0"), JOURNALLED)
     draft = draw_draft(seen, 1)
     assert fitted not in {one.path for one in draft.priors}
-    assert draft.sheet.sections["machine", "disk", "sda"]["flush"].value == "1 ms"
+    assert draft.sheet.sections["machine", "disk", "sda"]["flush"].value == "980 us"
     columns = recorded_columns(seen, draft.loads, draft.server)
     assert "sda f_await_ms" not in {one.metric for one in columns}
 
@@ -1032,15 +1032,13 @@ def test_what_a_flusher_writes_beside_fsyncs_is_not_held_up_by_a_full_device() -
     assert "nobody waits for a flusher" in arrivals.source
 
 
-@pytest.mark.parametrize(("f_await", "is_fitted"), [(0.04, True), (0.3, False)])
-def test_the_way_to_a_fast_device_is_a_part_of_what_a_flush_takes(
-    f_await: float, *, is_fitted: bool
+@pytest.mark.parametrize(("f_await", "flush_us"), [(0.06, 40), (0.3, 280), (0.02, 5)])
+def test_the_way_to_a_device_is_a_part_of_what_a_flush_takes(
+    f_await: float, flush_us: float
 ) -> None:
-    """A virtual disk: the twin's flush of 0.045 ms took 0.063 with the way there."""
+    """By hand: of 0.06 ms 0.02 are the way. Of 0.02 ms a quarter at least is the flush's own."""
     printed = iostat_row("vda", w=600, w_await=0.13, f=200, f_await=f_await, util=4)
     draft = draft_of(text(printed, heading=NEW, kernel="6.18.0", reports=20))
-    path = "machine.disk.vda.flush"
-    found = [(one.low, one.high) for one in draft.priors if one.path == path]
-    assert found == ([(f_await * 1e6 / 4, f_await * 1e6)] if is_fitted else [])
+    assert not any(one.path == "machine.disk.vda.flush" for one in draft.priors)
     flush = draft.sheet.sections["machine", "disk", "vda"]["flush"]
-    assert parse_quantity(str(flush.value), "time_ns") == f_await * 1e6
+    assert parse_quantity(str(flush.value), "time_ns") == flush_us * 1000
