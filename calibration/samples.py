@@ -59,11 +59,8 @@ _MEMORY: Final = {
     "vmalloc": "vmalloc area in use",
 }
 
-_STALLS: Final = {  # Documentation/accounting/psi.rst
-    "cpu": "waited for a CPU",
-    "io": "waited for I/O",
-    "memory": "waited for memory: reclaim, or a page that had been reclaimed",
-}
+# Files of /proc/pressure that are read -> what a task waits for: Documentation/accounting/psi.rst.
+PRESSURES: Final[Mapping[str, str]] = {"io": "I/O", "cpu": "a CPU", "memory": "memory"}
 
 COLUMNS: Final[Mapping[str, Column]] = {
     **_columns(
@@ -190,8 +187,8 @@ COLUMNS: Final[Mapping[str, Column]] = {
             "writeback_pages": "pages on their way to a device",
         }
         | {
-            f"pressure_{name}_{line}_pct": f"share of time in which {who} {waited}, %"
-            for name, waited in _STALLS.items()
+            f"pressure_{name}_{line}_pct": f"share of time in which {who} waited for {what}, %"
+            for name, what in PRESSURES.items()
             for line, who in (("some", "a task"), ("full", "all that were not idle"))
         }
         | {f"mem_{name}_bytes": f"memory: {meaning}, bytes" for name, meaning in _MEMORY.items()}

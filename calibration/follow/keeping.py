@@ -13,7 +13,7 @@ import math
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -108,7 +108,7 @@ class Kept:
         server = recorded_figures(seen)
         if not self.figures:
             self.figures = self._run()
-        self._correct(server, partial(_error, seen=seen))
+        self._correct(server, cache(partial(_error, seen=seen)))
         self.figures = self._run()
         return Standing(
             server=server,

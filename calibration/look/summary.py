@@ -37,14 +37,13 @@ from calibration.look.processes import ProcessLook, likeliest_writer, look_at_pr
 from calibration.look.stacking import Stack, stacks_of
 from calibration.look.tasks import Active, active_of, running_at_samples
 from calibration.readers import UnreadableRecording
-from calibration.samples import Recording
+from calibration.samples import PRESSURES, Recording
 from sim.scenario import RecordedSpec
 from sim.scenario.calibrate import recorded_metrics
 from sim.study.recorded import load_figures
 
 BEFORE = "before"  # the set of figures of the state that was recorded
 STACK_TOLERANCE = 0.1
-PRESSURE = {"io": "I/O", "cpu": "a CPU", "memory": "memory"}  # what a task waits for
 PRESSURE_SHOWN_PCT = 1.0
 SHARE_WHOLE_PCT = 9.95  # from there on without decimals
 LOAD_FACTOR = 2.0  # a mean of samples against an average over a minute: less says nothing
@@ -84,7 +83,7 @@ class System:
     def pressure(self) -> str:
         """Say for how much of the time tasks waited; "" if hardly any did, or nothing tells."""
         told = []
-        for name, words in PRESSURE.items():
+        for name, words in PRESSURES.items():
             some = self.pressure_pct.get(f"{name}_some", 0.0)
             full = self.pressure_pct.get(f"{name}_full", 0.0)
             if some >= PRESSURE_SHOWN_PCT:
@@ -378,7 +377,7 @@ def _mean(recordings: Sequence[Recording], column: str) -> float | None:
 
 def _pressures(recordings: Sequence[Recording]) -> dict[str, float]:
     """Return the share of the time for which tasks waited for each resource, as far as is told."""
-    names = [f"{name}_{line}" for name in PRESSURE for line in ("some", "full")]
+    names = [f"{name}_{line}" for name in PRESSURES for line in ("some", "full")]
     found = {name: _mean(recordings, f"pressure_{name}_pct") for name in names}
     return {name: value for name, value in found.items() if value is not None}
 

@@ -28,14 +28,13 @@ from calibration.readers.proc_report import (
 )
 from calibration.record import PROCESSES, TASKS
 from calibration.record_text import RecordText, TextSample
-from calibration.samples import Kind
+from calibration.samples import PRESSURES, Kind
 from sim.tools.iostat import DeviceReport, compute_iostat
 from sim.tools.parse import parse_diskstats, parse_stat, parse_uptime
 from sim.tools.snapshot import Snapshot
 
 FLAGS_FIELD: Final = 9  # of /proc/PID/stat, fs/proc/array.c
 PF_KTHREAD: Final = 0x00200000  # include/linux/sched.h, 2.6.27 and later
-PRESSURES: Final = ("cpu", "io", "memory")  # of those in /proc/pressure
 STALLED_MAX: Final = 1.1  # of the time; it is read a moment after /proc/uptime
 WORKERS: Final = ("kworker", "iou-wrk")
 

@@ -62,11 +62,7 @@ def old_row(name: str, *, r: float, w: float, size_kib: float, await_ms: float, 
 
 def new_row(name: str, *, w: float, size_kib: float, flushes: float, util: float = 5) -> str:
     """Return a row of sysstat 12 of a device that is written to."""
-    return (
-        f"{name} 0.00 0.00 0.00 0.00 0.00 0.00 {w:.2f} {w * size_kib:.2f} 0.00 0.00 1.00"
-        f" {size_kib:.2f} 0.00 0.00 0.00 0.00 0.00 0.00 {flushes:.2f} 0.50 {w / 1000:.2f}"
-        f" {util:.2f}\n"
-    )
+    return iostat_row(name, w=w, w_await=1, f=flushes, f_await=0.5, util=util, kib=size_kib)
 
 
 def text(

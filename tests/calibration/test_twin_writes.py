@@ -80,11 +80,8 @@ def row(
     merged: float = 0,
 ) -> str:
     """Return a row of sysstat 12 of a device that is written to; a flush takes 1 ms."""
-    return (
-        f"sda 0.00 0.00 0.00 0.00 0.00 0.00 {w:.2f} {w * size_kib:.2f} {merged:.2f} 0.00"
-        f" {w_await:.2f} {size_kib:.2f} 0.00 0.00 0.00 0.00 0.00 0.00 {flushes:.2f} 1.00"
-        f" {w * w_await / 1000:.2f} {util:.2f}\n"
-    )
+    each = {"w_await": w_await, "f_await": 1, "kib": size_kib, "merged": merged}
+    return iostat_row("sda", w=w, f=flushes, util=util, **each)
 
 
 def classes(device: str, kernel: str = "6.1.0") -> dict[str, Class]:

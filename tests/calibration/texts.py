@@ -297,12 +297,14 @@ def iostat_row(
     f_await: float = 0,
     util: float,
     kib: float = 8,
+    merged: float = 0,
 ) -> str:
     """Return a device's row of sysstat 12: reads, writes and flushes a second, what each takes."""
     queue = (r * r_await + w * w_await) / 1000
     return (
-        f"{name} {r:.2f} {kib * r:.2f} 0.00 0.00 {r_await:.2f} {kib:.2f}"
-        f" {w:.2f} {kib * w:.2f} 0.00 0.00 {w_await:.2f} {kib:.2f} 0.00 0.00 0.00 0.00 0.00 0.00"
+        f"{name} {r:.2f} {kib * r:.2f} 0.00 0.00 {r_await:.2f} {kib if r else 0:.2f}"
+        f" {w:.2f} {kib * w:.2f} {merged:.2f} 0.00 {w_await:.2f} {kib:.2f}"
+        " 0.00 0.00 0.00 0.00 0.00 0.00"
         f" {f:.2f} {f_await:.2f} {queue:.2f} {util:.2f}\n"
     )
 

@@ -370,6 +370,7 @@ def run(*arguments: str) -> tuple[int, str, str]:
         (("nowhere",), "neither a recording that grows"),
         (("--here", "--interval", "0.1s"), "allowed: 1s or more"),
         (("--here", "--no-twin", "--what-if", "load=2"), "--no-twin leaves nothing"),
+        (("--here", "--what-if", "laod=2"), "no what-if 'laod=2' - did you mean 'load'?"),
         (("http://127.0.0.1:9/metrics",), "no answer"),
         (("--here", "--twin", "nothing.toml"), "does not exist"),
         (("--here", "--for", "soon"), "is no time"),
