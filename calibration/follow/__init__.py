@@ -43,10 +43,13 @@ what is corrected by is 0.47 of x's, and S' goes on with a variance of 1.3 e^2, 
 step would leave 0.7 e^2. By hand: U = 40 %, the server's reads take 3.0 ms and the twin's 2.0: x =
 0.41. Known to 5 %, 0.97 of it is no chance: S' = 1.27 S. The twin was 31 % busy, and is 39 %: R' =
 1.27 (1 - 0.31) / (1 - 0.39) = 1.43 of what it was: 2.9 ms.
-Of a disk that serves one request at a time U = X S tells S as well, d ln U / d ln S = 1. Both are
-corrected together, S' = S (q U / U')^g with g = (1 - U) / (2 - U), so that neither is far off where
-requests come more together on one side. A flush that waits for nobody has a time of its own:
-S' = S R_f / R_f'. On a fast device the way there is a good part of R_f, and the step does less.
+How busy a device is tells S as well. Of one that serves one request at a time U = X S, and d ln U /
+d ln S = 1. Of one that serves side by side it is nearly so while it is seldom busy, and when it is
+full U' = U. Both are corrected together, S' = S (q U / U')^g with g = (1 - U) / (2 - U), so that
+neither is far off where requests come more together on one side. By hand: a write takes as long in
+both, but the server is busy for 2.9 % of the time and the twin for 2.4: S' = 1.2^0.49 S = 1.1 S.
+A flush that waits for nobody has a time of its own: S' = S R_f / R_f'. On a fast device the way
+there is a good part of R_f, and the step does less.
 A disk that answers writes from its cache is busy with its flushes, each for the time S of what it
 writes (its `write`). So U = F S, and a flush takes R_f = S: S' = S (U / U' R_f / R_f')^0.5, so that
 neither is far off; if the disk has reads, they have a part of U. Where a flusher writes as well, a

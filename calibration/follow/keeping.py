@@ -225,7 +225,7 @@ class Kept:
         """
         synced = next((one for one in load.classes if one.kind == SYNC), None)
         recorded = load.device.row.get("f_per_s", 0.0)
-        if synced is None or synced.promise is None or not self._flushes_alike(load.name):
+        if synced is None or synced.promise is None or not self._is_alike(load.name, "f_per_s"):
             return None
         promise, name = synced.promise, f"disk.{load.name}"
         commits = recorded / promise.flushes
@@ -271,16 +271,16 @@ class Kept:
             whole += here * await_ms
         return off <= NEAR * whole
 
-    def _flushes_alike(self, device: str) -> bool:
-        """Return whether the twin's device is asked for the flushes that the server's is."""
-        return f"{device} f_per_s" not in self.draft.server.left_out
+    def _is_alike(self, device: str, column: str) -> bool:
+        """Return whether the twin counts a column of a device as the server does."""
+        return f"{device} {column}" not in self.draft.server.left_out
 
     def _as_counted(self) -> Figures:
         """Return the last runs' figures without what the twin counts otherwise."""
         otherwise = {
             f"disk.{load.name}.f_per_s"
             for load in self.draft.loads
-            if not self._flushes_alike(load.name)
+            if not self._is_alike(load.name, "f_per_s")
         }
         return {name: value for name, value in self.figures.items() if name not in otherwise}
 
@@ -297,11 +297,11 @@ class Kept:
     def _service(self, load: Load, server: Figures, error: Callable[[str], float]) -> None:
         """Correct a device's service times by Newton's step, less its chance.
 
-        Of one that serves one request at a time S = U / X tells them as well as what requests take
-        in all: the mean of both is corrected by, so that neither is far off where the twin's
-        requests come more together than the server's. A disk that answers writes from its cache is
-        kept busy by its flushes, which take as long as what they write: so U and a flush's time
-        tell what that takes, and the mean of both is corrected by.
+        How busy it is tells them as well as what requests take in all: the mean of both is
+        corrected by, so that neither is far off where the twin's requests come more together than
+        the server's. A disk that answers writes from its cache is kept busy by its flushes, which
+        take as long as what they write: so U and a flush's time tell what that takes, and the mean
+        of both is corrected by.
         Where a flusher writes as well, a flush has a time of its own. How soon a write is answered
         is told by the time of writes less that of their flushes.
         """
@@ -314,11 +314,12 @@ class Kept:
 
         util = min(server.get(f"{name}.util_pct", 0.0), 100.0) / 100
         gain = max(GAIN_MIN, 1 - util)
+        by_util = load.cache_sign is None and self._is_alike(device.name, "util_pct")
         steps = {}
         for key, (letter, power) in SERVICE.items():
             step = off(f"{letter}_await_ms") ** gain
-            if device.serves_singly and load.cache_sign is None:
-                step = (off(f"{letter}_await_ms") * off("util_pct")) ** (gain / (1 + gain))
+            if by_util:
+                step = (step * off("util_pct") ** gain) ** (1 / (1 + gain))
             steps[key] = step**power
         if load.cache_sign is not None:
             steps |= {"write": 1.0, "write_rate": 1.0}
