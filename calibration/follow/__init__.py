@@ -43,11 +43,17 @@ what is corrected by is 0.47 of x's, and S' goes on with a variance of 1.3 e^2, 
 step would leave 0.7 e^2. By hand: U = 40 %, the server's reads take 3.0 ms and the twin's 2.0: x =
 0.41. Known to 5 %, 0.97 of it is no chance: S' = 1.27 S. The twin was 31 % busy, and is 39 %: R' =
 1.27 (1 - 0.31) / (1 - 0.39) = 1.43 of what it was: 2.9 ms.
-How busy a device is tells S as well. Of one that serves one request at a time U = X S, and d ln U /
-d ln S = 1. Of one that serves side by side it is nearly so while it is seldom busy, and when it is
-full U' = U. Both are corrected together, S' = S (q U / U')^g with g = (1 - U) / (2 - U), so that
-neither is far off where requests come more together on one side. By hand: a write takes as long in
-both, but the server is busy for 2.9 % of the time and the twin for 2.4: S' = 1.2^0.49 S = 1.1 S.
+How busy a device is tells S as well. Of one that serves one request at a time U = X S, so that
+d ln U / d ln S = 1. Both are corrected together, S' = S (q U / U')^g with g = (1 - U) / (2 - U), so
+that neither is far off where requests come more together on one side. Flushes have a part of U,
+which is not taken off. The same is done of a device that serves side by side. There R hardly waits
+and U is about 1 - exp(-X S): while it is seldom busy, that is Newton's step as well; at 50 % it
+leaves 0.44 of what is off, and near 100 %, where U says nothing, nearly all. How many it serves,
+and so how near waiting is, U does not tell, so that a longer step is not safe. Where the kernel
+counts jiffies (Linux 5.0 to 6.9, or requests in step with them), U takes no part in this.
+By hand: a write takes as long in both, but the server is busy for 2.9 % of the time and the twin
+for 2.4: S' = 1.2^0.49 S = 1.1 S. Then a write takes 10 % too long and U is 10 % too low, in place
+of none and 20 %.
 A flush that waits for nobody has a time of its own: S' = S R_f / R_f'. On a fast device the way
 there is a good part of R_f, and the step does less.
 A disk that answers writes from its cache is busy with its flushes, each for the time S of what it
@@ -82,6 +88,6 @@ twice what the column is trusted to (calibration/twin/verdict.py), as a twin is 
 are learned.
 By hand: 120 reads a second, in 5 s 600 of them, scatter by 4 % or by what the minute before showed,
 say 8 %. Twice as many are 0.69 / 0.08 = 8.7 deviations, z = 4 after t with ten readings: alarm
-after the third reading, 15 to 20 s after the change. At 5 a second they scatter by 20 % at least: z
+after the third reading, 10 to 15 s after the change. At 5 a second they scatter by 20 % at least: z
 = 2.7, four readings, 20 to 25 s. Below 3 a second 30 s are not enough.
 """

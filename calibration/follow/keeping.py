@@ -21,6 +21,8 @@ from calibration.dataset import Source
 from calibration.fit.budget import SIMULATIONS_MIN
 from calibration.follow.jobs import Minute, NoTwin, Standing, Told
 from calibration.look import Look, look, steady
+from calibration.look.devices import DeviceLook, busy_pct
+from calibration.look.intervals import COUNTED
 from calibration.look.summary import NothingToLookAt
 from calibration.readers import read_text
 from calibration.twin.anchored import ask, recorded_figures, relative_error, sampling_of
@@ -225,7 +227,7 @@ class Kept:
         """
         synced = next((one for one in load.classes if one.kind == SYNC), None)
         recorded = load.device.row.get("f_per_s", 0.0)
-        if synced is None or synced.promise is None or not self._is_alike(load.name, "f_per_s"):
+        if synced is None or synced.promise is None or not self._flushes_alike(load.name):
             return None
         promise, name = synced.promise, f"disk.{load.name}"
         commits = recorded / promise.flushes
@@ -271,16 +273,16 @@ class Kept:
             whole += here * await_ms
         return off <= NEAR * whole
 
-    def _is_alike(self, device: str, column: str) -> bool:
-        """Return whether the twin counts a column of a device as the server does."""
-        return f"{device} {column}" not in self.draft.server.left_out
+    def _flushes_alike(self, device: str) -> bool:
+        """Return whether the twin's device is asked for the flushes that the server's is."""
+        return f"{device} f_per_s" not in self.draft.server.left_out
 
     def _as_counted(self) -> Figures:
         """Return the last runs' figures without what the twin counts otherwise."""
         otherwise = {
             f"disk.{load.name}.f_per_s"
             for load in self.draft.loads
-            if not self._is_alike(load.name, "f_per_s")
+            if not self._flushes_alike(load.name)
         }
         return {name: value for name, value in self.figures.items() if name not in otherwise}
 
@@ -299,9 +301,9 @@ class Kept:
 
         How busy it is tells them as well as what requests take in all: the mean of both is
         corrected by, so that neither is far off where the twin's requests come more together than
-        the server's. A disk that answers writes from its cache is kept busy by its flushes, which
-        take as long as what they write: so U and a flush's time tell what that takes, and the mean
-        of both is corrected by.
+        the server's. Not where util counts jiffies that it was not busy for. A disk that answers
+        writes from its cache is kept busy by its flushes, which take as long as what they write: so
+        U and a flush's time tell what that takes, and the mean of both is corrected by.
         Where a flusher writes as well, a flush has a time of its own. How soon a write is answered
         is told by the time of writes less that of their flushes.
         """
@@ -312,14 +314,13 @@ class Kept:
             ratio = _ratio(server, self.figures, f"{name}.{column}")
             return _likely(ratio, error(f"{name}.{column}"))
 
-        util = min(server.get(f"{name}.util_pct", 0.0), 100.0) / 100
-        gain = max(GAIN_MIN, 1 - util)
-        by_util = load.cache_sign is None and self._is_alike(device.name, "util_pct")
+        gain = max(GAIN_MIN, 1 - _busy(server, device))
+        by_util = load.cache_sign is None and COUNTED not in device.row
         steps = {}
         for key, (letter, power) in SERVICE.items():
             step = off(f"{letter}_await_ms") ** gain
             if by_util:
-                step = (step * off("util_pct") ** gain) ** (1 / (1 + gain))
+                step = (off(f"{letter}_await_ms") * off("util_pct")) ** (gain / (1 + gain))
             steps[key] = step**power
         if load.cache_sign is not None:
             steps |= {"write": 1.0, "write_rate": 1.0}
@@ -537,6 +538,15 @@ def _waits(server: Figures, twin: Figures, disk: str) -> float:
     if not all(least) or all(one <= floor for one, floor in zip(found, least, strict=True)):
         return 1.0
     return max(found[0], least[0]) / max(found[1], least[1])
+
+
+def _busy(figures: Figures, device: DeviceLook) -> float:
+    """Return the share of the time that a device is busy by its figures, as far as util tells."""
+    start = f"disk.{device.name}."
+    row = {k.removeprefix(start): v for k, v in figures.items() if k.startswith(start)}
+    if COUNTED in device.row:
+        row[COUNTED] = row.get("util_pct", 0.0)
+    return min(busy_pct(row, device.guess), 100.0) / 100
 
 
 def _likely(ratio: float, error: float) -> float:

@@ -95,8 +95,6 @@ def command(
     if no_twin and (twin_path or asked):
         raise click.UsageError("--no-twin leaves nothing for --twin and --what-if")
     # By name: numpy and scipy cost more than the help that --help gives.
-    if asked:
-        import_module("sim.cli.mining").check_questions(asked)
     import_module("sim.cli.following").follow(
         source,
         interval_s=interval_s,

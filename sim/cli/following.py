@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol, TextIO
 
@@ -250,6 +251,7 @@ def follow(
     json_path: str | None,
 ) -> None:
     """Follow a server until the time is over, or Ctrl-C; raise click.UsageError."""
+    _check_asked(asked)
     check_json(json_path)
     check_replaceable(state_path)
     check_apart(state_path, json_path, read=(twin_path,))
@@ -295,6 +297,20 @@ def follow(
     kept = f"; kept in {state_path}" if state_path and follower.last else ""
     cost = f"reading it took {core_pct:.2f} % of one core"
     click.echo(f"iotwin: followed {feed.name} for {passed_s:.0f} s; {cost}{kept}", err=True)
+
+
+def _check_asked(asked: Sequence[str]) -> None:
+    """Refuse what is no question, whatever is recorded of a server; click.UsageError."""
+    if not asked:
+        return
+    questions = import_module(
+        "calibration.twin.questions"
+    )  # by name: a follower asks nothing itself
+    try:
+        for one in asked:
+            questions.check_question(one)
+    except questions.QuestionError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _given(twin_path: str | None) -> tuple[str, str | None, dict[str, float]] | None:

@@ -59,19 +59,14 @@ SCHEMA: Final = "iotwin.mine/1"
 
 def check_asked(asked: Sequence[str], *, output: str | None, json_path: str | None) -> None:
     """Refuse what no recording could make right: questions and places; click.UsageError."""
-    check_questions(asked)
-    check_json(json_path)
-    check_replaceable(output)
-    check_apart(output, json_path)
-
-
-def check_questions(asked: Sequence[str]) -> None:
-    """Refuse what is no question, whatever is recorded of a server; click.UsageError."""
     try:
         for one in asked:
             check_question(one)
     except QuestionError as error:
         raise click.UsageError(str(error)) from None
+    check_json(json_path)
+    check_replaceable(output)
+    check_apart(output, json_path)
 
 
 def record_here(paths: Sequence[str], duration_s: float) -> str:

@@ -522,23 +522,20 @@ def test_the_twins_load_has_those_whom_the_servers_load_average_has(
 
 
 @pytest.mark.parametrize(
-    ("device", "is_counted_alike", "times"),
+    ("device", "kernel", "times"),
     [
-        ("vda", True, 1.44 ** (0.7 / 1.7)),  # Newton's step of both together
-        ("nvme0n1", True, 1.44 ** (0.7 / 1.7)),
-        ("nvme0n1", False, 1.0),  # jiffies of which nothing is known: by its waits alone
+        ("vda", "3.10.0", 1.44 ** (0.7 / 1.7)),  # Newton's step of both together
+        ("nvme0n1", "3.10.0", 1.44 ** (0.7 / 1.7)),
+        ("vda", "5.10.0", 1.0),  # it counts jiffies: its waits alone tell
+        ("nvme0n1", "5.10.0", 1.0),
     ],
 )
 def test_the_service_of_a_device_is_known_by_how_busy_it_is(
-    device: str, is_counted_alike: bool, times: float
+    device: str, kernel: str, times: float
 ) -> None:
     """By hand: both answer in 12 ms, the server is 30 % busy with as much, the twin 20.8 %."""
     printed = old_row(device, r=30, w=0, size_kib=8, await_ms=12, util=30)
-    draft = draw_draft(seen_of(text(printed, reports=20)), 1)
-    if not is_counted_alike:
-        draft.server.left_out[f"{device} util_pct"] = (
-            "more jiffies counted than requests were there"
-        )
+    draft = draw_draft(seen_of(text(printed, kernel=kernel, reports=20)), 1)
     kept = kept_of(draft)
     figures = {"r_per_s": 30.0, "w_per_s": 0.0, "r_await_ms": 12.0}
     named = {f"disk.{device}.{name}": value for name, value in figures.items()}
@@ -551,6 +548,19 @@ def test_the_service_of_a_device_is_known_by_how_busy_it_is(
     assert now / before == pytest.approx(times, rel=0.01)
 
 
+def test_jiffies_of_short_requests_make_no_step_short() -> None:
+    """By hand: 500 reads/s of 0.1 ms are X R = 0.05, which is 80 % if each counts a jiffy."""
+    printed = old_row("nvme0n1", r=500, w=0, size_kib=8, await_ms=0.1, util=80)
+    draft = draw_draft(seen_of(text(printed, kernel="5.10.0", reports=20)), 1)
+    kept = kept_of(draft)
+    same = {"disk.nvme0n1.r_per_s": 500.0, "disk.nvme0n1.util_pct": 80.0}
+    kept.figures = same | {"disk.nvme0n1.r_await_ms": 0.08}
+    kept._correct(same | {"disk.nvme0n1.r_await_ms": 0.1}, exactly)
+    read = draft.sheet.sections["machine", "disk", "nvme0n1"]["read"].value
+    step = kept.values["machine.disk.nvme0n1.read"] / parse_quantity(read, "time_ns")
+    assert math.log(step) / math.log(1.25) == pytest.approx(0.95, abs=0.01)
+
+
 def exactly(_name: str) -> float:
     """Return the error of a figure that is known exactly."""
     return 0.0
@@ -559,7 +569,7 @@ def exactly(_name: str) -> float:
 def test_a_correction_is_as_much_smaller_as_the_minute_is_uncertain() -> None:
     """By hand: a read takes 1.5 times as long; known to 20 %, 0.67 of that is no chance.
 
-    The device is as busy as the twin's, which takes some of it away: a power of 0.7 / 1.7.
+    Both are as busy, so that the step has the power 0.7 / 1.7 instead of 0.7.
     """
     printed = old_row("nvme0n1", r=30, w=0, size_kib=8, await_ms=12, util=30)
     draft = draw_draft(seen_of(text(printed, reports=20)), 1)

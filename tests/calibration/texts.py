@@ -303,7 +303,7 @@ def iostat_row(
     queue = (r * r_await + w * w_await) / 1000
     return (
         f"{name} {r:.2f} {kib * r:.2f} 0.00 0.00 {r_await:.2f} {kib if r else 0:.2f}"
-        f" {w:.2f} {kib * w:.2f} {merged:.2f} 0.00 {w_await:.2f} {kib:.2f}"
+        f" {w:.2f} {kib * w:.2f} {merged:.2f} 0.00 {w_await:.2f} {kib if w else 0:.2f}"
         " 0.00 0.00 0.00 0.00 0.00 0.00"
         f" {f:.2f} {f_await:.2f} {queue:.2f} {util:.2f}\n"
     )
