@@ -37,10 +37,10 @@ from calibration.look.steal import stretch_of
 from calibration.twin.columns import figures_of
 from calibration.twin.commits import CacheSign, cache_sign
 from calibration.twin.demands import WRITE
-from calibration.twin.draft import TURN_MIDDLE_NS, Draft, LeftOpen
+from calibration.twin.draft import EXPIRE_S, TURN_MIDDLE_NS, Draft, LeftOpen
 from calibration.twin.load_average import tasks_of_run
 from calibration.twin.questions import MACHINE_CPUS, Question, multiple
-from calibration.twin.what_ifs import DEVICES, OF_CPUS, device_of
+from calibration.twin.what_ifs import DEVICES, NO_FSYNC, OF_CPUS, device_of
 from sim.observation import Observation, percentile, rate_within
 from sim.report.tables import Column, Table, figure
 from sim.scenario.fitted import Fit
@@ -66,6 +66,10 @@ CPUS: Final = "the CPUs"
 HDD: Final = "hdd"  # the device that serves one request at a time
 SOON: Final = 1.05  # times today's load: what a recording does not tell from today's
 HOLDS: Final = "It holds."
+WRITTEN_LATER: Final = (
+    "What nobody waits for is written half a minute later, in fewer and larger requests: these"
+    " figures are of the time before, and have none of it."
+)
 GOLDEN: Final = (5**0.5 - 1) / 2
 SILVER: Final = 2**0.5 - 1
 WIDE: Final = 2.0  # the ends' ratio of an interval
@@ -355,6 +359,8 @@ def sentence(answer: Answer, today: Answer, seen: Look, draft: Draft) -> str:
         text += " " + " ".join(_borne(answer, today, device, seen, draft))
     if question.load != 1:
         text += f" {load_words(draft, question.load)}"
+    if NO_FSYNC in (question.what_if or "").split(JOINED) and draft.settle_s < EXPIRE_S:
+        text += f" {WRITTEN_LATER}"
     return text
 
 

@@ -19,6 +19,7 @@ from calibration.record import held, record
 from calibration.twin.answers import (
     CPU_BUSY,
     LOAD_MEAN,
+    WRITTEN_LATER,
     Answer,
     Answers,
     answers_table,
@@ -27,7 +28,7 @@ from calibration.twin.answers import (
     sentence,
 )
 from calibration.twin.columns import figures_of
-from calibration.twin.draft import Draft
+from calibration.twin.draft import EXPIRE_S, Draft
 from calibration.twin.fitting import draw_draft
 from calibration.twin.questions import Question, QuestionError, offered, read_question
 from calibration.twin.verdict import Miss, Verdict
@@ -168,6 +169,18 @@ def test_cpus_are_no_busier_than_all_of_their_time(seen: Look, draft: Draft) -> 
     run = asked_for(200) | {"cpu.user_pct": 70.0, "cpu.system_pct": 40.0}
     then = answered(question=read_question("load=2", draft), runs=[run])
     assert "the CPUs are at their limit, 100 % busy." in sentence(then, today, seen, draft)
+
+
+def test_an_answer_without_fsync_says_what_its_run_has_not(seen: Look, draft: Draft) -> None:
+    """A flusher writes what is 30 s old; a run that waits for that in its warm-up has it."""
+    runs = [asked_for(100)]
+    today = answered(question=None, runs=runs)
+    then = answered(question=read_question("no_fsync", draft), runs=runs)
+    assert draft.settle_s < EXPIRE_S
+    assert sentence(then, today, seen, draft).endswith(WRITTEN_LATER)
+    assert WRITTEN_LATER not in sentence(then, today, seen, replace(draft, settle_s=EXPIRE_S))
+    other = answered(question=read_question("nvme", draft), runs=runs)
+    assert WRITTEN_LATER not in sentence(other, today, seen, draft)
 
 
 @pytest.mark.parametrize("question", ["double_cpus", "half_cpus", "fast_cpus", "cpus=8"])
