@@ -30,6 +30,7 @@ from calibration.twin.answers import (
     CPU_BUSY,
     UNITS,
     metrics_json,
+    row_in,
     sentence,
     server_figures,
     tasks_counted,
@@ -64,7 +65,6 @@ RUNS_MAX: Final = 5
 REQUESTS_MAX: Final = 20_000  # of all runs, warm-up and all: a few seconds of CPU time
 FOLLOWED: Final = (*UNITS, "f_await_ms")  # of a disk
 ALONE: Final = "w_alone_ms"  # of a disk: what a write takes beside its flush
-WRITE_COLUMNS: Final = ("w_per_s", "w_await_ms", "f_per_s", "f_await_ms")
 BESIDE_FLUSHES_MIN: Final = 0.05  # of a write's time; less is an error of either column
 MEMBERS: Final = 10  # of the ensemble, asked a question
 SEED: Final = 1
@@ -315,19 +315,19 @@ class Kept:
             return _likely(ratio, error(f"{name}.{column}"))
 
         gain = max(GAIN_MIN, 1 - _busy(server, device))
-        by_util = load.cache_sign is None and COUNTED not in device.row
-        steps = {}
-        for key, (letter, power) in SERVICE.items():
-            step = off(f"{letter}_await_ms") ** gain
-            if by_util:
-                step = (off(f"{letter}_await_ms") * off("util_pct")) ** (gain / (1 + gain))
-            steps[key] = step**power
+        busier = 1.0
+        if load.cache_sign is None and COUNTED not in device.row:
+            busier, gain = off("util_pct"), gain / (1 + gain)
+        steps = {
+            key: ((off(f"{letter}_await_ms") * busier) ** gain) ** power
+            for key, (letter, power) in SERVICE.items()
+        }
         if load.cache_sign is not None:
             steps |= {"write": 1.0, "write_rate": 1.0}
         elif not (load.is_closed or load.flushes_wait):
             steps["flush"] = off("f_await_ms")
         if load.cache_sign is CacheSign.BY_FLUSHES:
-            of_waits = _likely(_waits(server, self.figures, name), error(f"{name}.{ALONE}"))
+            of_waits = _likely(_waits(server, self.figures, device.name), error(f"{name}.{ALONE}"))
             of_flush = off("f_await_ms")
             if not load.flushes_others:
                 steps |= {"cache_write": of_waits, "write": math.sqrt(off("util_pct") * of_flush)}
@@ -532,9 +532,9 @@ def _waits(server: Figures, twin: Figures, disk: str) -> float:
     """
     found, least = [], []
     for figures in (server, twin):
-        row = {x: figures.get(f"{disk}.{x}", 0.0) for x in WRITE_COLUMNS}
+        row = row_in(figures, disk)
         found.append(write_alone_ms(row))
-        least.append(BESIDE_FLUSHES_MIN * row["w_await_ms"])
+        least.append(BESIDE_FLUSHES_MIN * row.get("w_await_ms", 0.0))
     if not all(least) or all(one <= floor for one, floor in zip(found, least, strict=True)):
         return 1.0
     return max(found[0], least[0]) / max(found[1], least[1])
@@ -542,8 +542,7 @@ def _waits(server: Figures, twin: Figures, disk: str) -> float:
 
 def _busy(figures: Figures, device: DeviceLook) -> float:
     """Return the share of the time that a device is busy by its figures, as far as util tells."""
-    start = f"disk.{device.name}."
-    row = {k.removeprefix(start): v for k, v in figures.items() if k.startswith(start)}
+    row = row_in(figures, device.name)
     if COUNTED in device.row:
         row[COUNTED] = row.get("util_pct", 0.0)
     return min(busy_pct(row, device.guess), 100.0) / 100

@@ -108,8 +108,13 @@ def devices_of(figures: Figures) -> list[str]:
 
 def queue_in(figures: Figures, device: str) -> float:
     """Return the requests in the queue and in service of a run's disk, on average."""
+    return queue_of(row_in(figures, device))
+
+
+def row_in(figures: Figures, device: str) -> dict[str, float]:
+    """Return the figures of a disk under the names of iostat's columns."""
     start = f"disk.{device}."
-    return queue_of({k.removeprefix(start): v for k, v in figures.items() if k.startswith(start)})
+    return {k.removeprefix(start): v for k, v in figures.items() if k.startswith(start)}
 
 
 def waited_for(figures: Figures, asleep: str = ASLEEP) -> float:
@@ -286,7 +291,7 @@ def _kept(names: Sequence[str], question: Question | None, member: int) -> tuple
 
 def is_replaced(question: Question) -> bool:
     """Return whether the device is another one then."""
-    return any(one in DEVICES for one in (question.what_if or "").split(JOINED))
+    return any(one in DEVICES for one in question.what_ifs)
 
 
 def over_another_area(
@@ -359,7 +364,7 @@ def sentence(answer: Answer, today: Answer, seen: Look, draft: Draft) -> str:
         text += " " + " ".join(_borne(answer, today, device, seen, draft))
     if question.load != 1:
         text += f" {load_words(draft, question.load)}"
-    if NO_FSYNC in (question.what_if or "").split(JOINED) and draft.settle_s < EXPIRE_S:
+    if NO_FSYNC in question.what_ifs and draft.settle_s < EXPIRE_S:
         text += f" {WRITTEN_LATER}"
     return text
 
@@ -367,7 +372,7 @@ def sentence(answer: Answer, today: Answer, seen: Look, draft: Draft) -> str:
 def _cpus(answer: Answer, today: Answer, seen: Look) -> Iterator[str]:
     """Say of other CPUs how busy they are."""
     assert answer.question is not None
-    parts = (answer.question.what_if or "").split(JOINED)
+    parts = answer.question.what_ifs
     is_asked = any(one.startswith(f"{MACHINE_CPUS}=") for one in answer.question.sets)
     if seen.cpu.busy is not None and (is_asked or any(one in OF_CPUS for one in parts)):
         then, now = _with(answer, CPU_BUSY, " % busy"), _plain(today, CPU_BUSY, " %")
@@ -498,7 +503,7 @@ def _busy(answer: Answer, question: Question, seen: Look) -> dict[str, Summary]:
     """Return how busy the CPUs are, and each device that then serves one request at a time, %."""
     # Each is tied to its recorded value alone: together they may come to more than there is.
     found = {CPUS: summarise([min(100.0, _taken(run)) for run in answer.runs], "%")}
-    parts = (question.what_if or "").split(JOINED)
+    parts = question.what_ifs
     replaced = [device_of(DEVICES[part][0]) for part in parts if part in DEVICES]
     single = {one.name for one in seen.devices if one.serves_singly}
     for name, summary in _utils(answer).items():

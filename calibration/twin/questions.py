@@ -44,6 +44,11 @@ class Question:
     sets: tuple[str, ...] = ()
     load: float = 1.0
 
+    @property
+    def what_ifs(self) -> tuple[str, ...]:
+        """Return the names of the what-ifs that lie over each other."""
+        return tuple(self.what_if.split(JOINED)) if self.what_if else ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Part:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol, TextIO
 
@@ -25,6 +24,7 @@ from calibration.follow.jobs import Job, Result
 from calibration.follow.state import StateError, restore, state_of
 from calibration.look.files import GAP
 from calibration.record_text import TextSample
+from sim.cli.options import check_questions
 from sim.cli.output import check_apart, check_json, check_replaceable, write_text
 from sim.cli.screen import Screen
 from sim.scenario import load
@@ -251,7 +251,7 @@ def follow(
     json_path: str | None,
 ) -> None:
     """Follow a server until the time is over, or Ctrl-C; raise click.UsageError."""
-    _check_asked(asked)
+    check_questions(asked)
     check_json(json_path)
     check_replaceable(state_path)
     check_apart(state_path, json_path, read=(twin_path,))
@@ -297,20 +297,6 @@ def follow(
     kept = f"; kept in {state_path}" if state_path and follower.last else ""
     cost = f"reading it took {core_pct:.2f} % of one core"
     click.echo(f"iotwin: followed {feed.name} for {passed_s:.0f} s; {cost}{kept}", err=True)
-
-
-def _check_asked(asked: Sequence[str]) -> None:
-    """Refuse what is no question, whatever is recorded of a server; click.UsageError."""
-    if not asked:
-        return
-    questions = import_module(
-        "calibration.twin.questions"
-    )  # by name: a follower asks nothing itself
-    try:
-        for one in asked:
-            questions.check_question(one)
-    except questions.QuestionError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _given(twin_path: str | None) -> tuple[str, str | None, dict[str, float]] | None:

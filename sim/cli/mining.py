@@ -36,7 +36,6 @@ from calibration.twin.fitting import Twin, draw_drafts
 from calibration.twin.questions import (
     Question,
     QuestionError,
-    check_question,
     offered,
     read_question,
 )
@@ -44,7 +43,7 @@ from calibration.twin.report import writers_told
 from calibration.twin.verdict import Verdict
 from sim.cli.laboratory import Where
 from sim.cli.main import EXIT_INTERRUPTED
-from sim.cli.options import tell_left_aside
+from sim.cli.options import check_questions, tell_left_aside
 from sim.cli.output import check_apart, check_json, check_replaceable, write_json
 from sim.cli.progress import Progress
 from sim.cli.twin_making import Making, making_of
@@ -59,11 +58,7 @@ SCHEMA: Final = "iotwin.mine/1"
 
 def check_asked(asked: Sequence[str], *, output: str | None, json_path: str | None) -> None:
     """Refuse what no recording could make right: questions and places; click.UsageError."""
-    try:
-        for one in asked:
-            check_question(one)
-    except QuestionError as error:
-        raise click.UsageError(str(error)) from None
+    check_questions(asked)
     check_json(json_path)
     check_replaceable(output)
     check_apart(output, json_path)

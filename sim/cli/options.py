@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -107,6 +108,18 @@ def check_once(what_ifs: Sequence[str]) -> None:
     twice = sorted({name for name in what_ifs if what_ifs.count(name) > 1})
     if twice:
         raise click.UsageError(f"named twice: {', '.join(twice)}")
+
+
+def check_questions(asked: Sequence[str]) -> None:
+    """Raise click.UsageError for what is no question to a twin, whatever is recorded of it."""
+    if not asked:
+        return
+    questions = import_module("calibration.twin.questions")  # by name: most commands ask nothing
+    try:
+        for one in asked:
+            questions.check_question(one)
+    except questions.QuestionError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def variants_of(what_ifs: Sequence[str]) -> list[str | None]:
